@@ -230,8 +230,8 @@ static clg_status write_shape(const ep_host *host, const OrtTensorTypeAndShapeIn
     return CLG_OK;
 }
 
-static clg_status write_type(const ep_host *host, const OrtTypeInfo *type, size_t depth,
-                             wire_writer *w);
+static clg_status write_type(const ep_host *host, const OrtTypeInfo *type, bool with_shape,
+                             size_t depth, wire_writer *w);
 
 /* Appends the element type, field 1, of a sequence or optional. */
 static clg_status write_contained(const ep_host *host, enum ONNXType kind, const OrtTypeInfo *type,
@@ -249,15 +249,15 @@ static clg_status write_contained(const ep_host *host, enum ONNXType kind, const
     }
     wire_begin(w, kind == ONNX_TYPE_SEQUENCE ? 4 : 9);
     wire_begin(w, 1);
-    clg_status status = write_type(host, element, depth + 1, w);
+    clg_status status = write_type(host, element, true, depth + 1, w);
     wire_end(w);
     wire_end(w);
     host->api->ReleaseTypeInfo(element);
     return status;
 }
 
-static clg_status write_type(const ep_host *host, const OrtTypeInfo *type, size_t depth,
-                             wire_writer *w)
+static clg_status write_type(const ep_host *host, const OrtTypeInfo *type, bool with_shape,
+                             size_t depth, wire_writer *w)
 {
     enum ONNXType kind = ONNX_TYPE_UNKNOWN;
     if (type == NULL || depth > MAX_TYPE_NESTING) return CLG_OK;
@@ -271,12 +271,13 @@ static clg_status write_type(const ep_host *host, const OrtTypeInfo *type, size_
     EP_TRY_ORT(host, host->api->GetTensorElementType(tensor, &element));
     wire_begin(w, 1);
     wire_put_int(w, 1, ep_dtype(element));
-    clg_status status = write_shape(host, tensor, w);
+    clg_status status = with_shape ? write_shape(host, tensor, w) : CLG_OK;
     wire_end(w);
     return status;
 }
 
-clg_status ep_write_type(const ep_host *host, const OrtTypeInfo *type, wire_writer *w)
+clg_status ep_write_type(const ep_host *host, const OrtTypeInfo *type, bool with_shape,
+                         wire_writer *w)
 {
-    return write_type(host, type, 0, w);
+    return write_type(host, type, with_shape, 0, w);
 }

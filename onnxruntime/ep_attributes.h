@@ -16,7 +16,9 @@ clg_status ep_write_attributes(const ep_host *host, const OrtNode *node, arena *
 clg_status ep_write_tensor(const ep_host *host, const OrtValue *tensor, arena *memory,
                            size_t inline_bytes, const void **out_data, size_t *out_size_bytes,
                            wire_writer *w);
-/* Appends a TypeProto's fields; nothing for a type that is not known. */
-clg_status ep_write_type(const ep_host *host, const OrtTypeInfo *type, wire_writer *w);
+/* Appends a TypeProto's fields, those of a tensor's shape on request; nothing for a type that is
+ * not known. */
+clg_status ep_write_type(const ep_host *host, const OrtTypeInfo *type, bool with_shape,
+                         wire_writer *w);
 
 #endif

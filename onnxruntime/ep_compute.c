@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One run of a program. ONNX Runtime gives the memory of an output once it is told the shape, which
- * cannot be changed in that run. The shapes that a model declares are trusted only if the last run
- * had them, with inputs of the same shapes: then the library writes into ONNX Runtime's memory.
- * Otherwise an output is a value of the library first, and is copied.
+ * is then fixed for that run. Where the library infers the shape from the graph, and the last run
+ * with the same shapes of inputs had it, it writes into that memory. Otherwise an output is a value
+ * of the library first, and is copied.
  */
 #include "ep_sessions.h"
 #include "ep_strings.h"
@@ -62,22 +62,13 @@ static bool has_verified_shapes(const ep_program *p, const ep_session *s)
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
-static void expected_dims(const ep_output *output, const ep_session *s, int64_t dims[CLG_MAX_RANK])
-{
-    for (size_t a = 0; a < output->rank; a++) {
-        const ep_dim *d = &output->dims[a];
-        dims[a] = d->value >= 0 ? d->value : s->dims[d->input][d->axis];
-    }
-}
-
 /* Lets the library write an output into ONNX Runtime's memory. */
 static clg_status prepare_output(const ep_program *p, ep_session *s, OrtKernelContext *context,
                                  size_t o)
 {
     const ep_host *host = &p->provider->host;
     OrtValue *value = NULL;
-    int64_t dims[CLG_MAX_RANK];
-    expected_dims(&p->outputs[o], s, dims);
+    const int64_t *dims = p->outputs[o].dims;
     EP_TRY_ORT(host,
                host->api->KernelContext_GetOutput(context, o, dims, p->outputs[o].rank, &value));
     EP_TRY_ORT(host, host->api->GetTensorMutableData(value, &s->outputs[o].data));
@@ -86,11 +77,9 @@ static clg_status prepare_output(const ep_program *p, ep_session *s, OrtKernelCo
 
 static bool is_expected(const ep_program *p, const ep_session *s, size_t o)
 {
-    int64_t dims[CLG_MAX_RANK];
     const clg_call_output *output = &s->outputs[o];
-    expected_dims(&p->outputs[o], s, dims);
     return output->rank == p->outputs[o].rank &&
-           memcmp(dims, output->dims, output->rank * sizeof *dims) == 0;
+           memcmp(p->outputs[o].dims, output->dims, output->rank * sizeof *output->dims) == 0;
 }
 
 /* Gives a value that the library returned to ONNX Runtime. */

@@ -16,6 +16,8 @@
 #define MAX_NESTING 32
 #define IR_VERSION 10
 #define ATTRIBUTE_GRAPH 5
+/* GraphProto.output. Its declared shapes may be wrong, and are not written. */
+#define MODEL_OUTPUT 12
 
 typedef struct model_writer {
     const ep_host *host;
@@ -41,7 +43,7 @@ static clg_status write_port(model_writer *m, uint32_t field, const OrtValueInfo
     wire_begin(&m->w, field);
     CLG_TRY(write_name(m, 1, value));
     wire_begin(&m->w, 2);
-    CLG_TRY(ep_write_type(m->host, type, &m->w));
+    CLG_TRY(ep_write_type(m->host, type, field != MODEL_OUTPUT, &m->w));
     wire_end(&m->w);
     wire_end(&m->w);
     return CLG_OK;
@@ -138,7 +140,8 @@ static clg_status write_graph(model_writer *m, const OrtGraph *graph, size_t dep
     for (size_t i = 0; i < g.initializers.count; i++)
         CLG_TRY(write_weight(m, g.initializers.items[i]));
     for (size_t i = 0; i < g.inputs.count; i++) CLG_TRY(write_port(m, 11, g.inputs.items[i]));
-    for (size_t i = 0; i < g.outputs.count; i++) CLG_TRY(write_port(m, 12, g.outputs.items[i]));
+    for (size_t i = 0; i < g.outputs.count; i++)
+        CLG_TRY(write_port(m, MODEL_OUTPUT, g.outputs.items[i]));
     for (size_t i = 0; i < g.n_nodes; i++) CLG_TRY(write_node(m, &g.nodes[i], depth));
     return CLG_OK;
 }
@@ -177,11 +180,12 @@ static clg_status write_outputs(model_writer *m, const ep_graph *graph, const ep
         const char *name = NULL;
         CLG_TRY(ep_value_name(m->host, graph->outputs.items[i], &name));
         if (hash_map_get_string(&m->declared, name) == HASH_MAP_NONE) continue;
-        CLG_TRY(write_port(m, 12, graph->outputs.items[i]));
+        CLG_TRY(write_port(m, MODEL_OUTPUT, graph->outputs.items[i]));
         n++;
     }
     for (size_t i = 0; n == 0 && last != NULL && i < last->outputs.count; i++)
-        if (last->outputs.items[i] != NULL) CLG_TRY(write_port(m, 12, last->outputs.items[i]));
+        if (last->outputs.items[i] != NULL)
+            CLG_TRY(write_port(m, MODEL_OUTPUT, last->outputs.items[i]));
     return CLG_OK;
 }
 

@@ -54,74 +54,41 @@ static clg_status map_inputs(ep_program *p, const ep_node *fused)
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
-/* Dimensions of a tensor's type; rank 0 if it has none or is no tensor. */
-typedef struct declared_shape {
-    size_t rank;
-    int64_t dims[CLG_MAX_RANK];
-    const char *symbols[CLG_MAX_RANK];
-} declared_shape;
-
-static clg_status read_shape(const ep_host *host, const OrtValueInfo *value, declared_shape *out)
-{
-    const OrtTypeInfo *type = NULL;
-    const OrtTensorTypeAndShapeInfo *tensor = NULL;
-    enum ONNXType kind = ONNX_TYPE_UNKNOWN;
-    size_t rank = 0;
-    *out = (declared_shape){0};
-    if (value == NULL) return CLG_OK;
-    EP_TRY_ORT(host, host->api->GetValueInfoTypeInfo(value, &type));
-    if (type != NULL) EP_TRY_ORT(host, host->api->GetOnnxTypeFromTypeInfo(type, &kind));
-    if (kind != ONNX_TYPE_TENSOR) return CLG_OK;
-    EP_TRY_ORT(host, host->api->CastTypeInfoToTensorInfo(type, &tensor));
-    EP_TRY_ORT(host, host->api->GetDimensionsCount(tensor, &rank));
-    if (rank > CLG_MAX_RANK) return CLG_OK;
-    EP_TRY_ORT(host, host->api->GetDimensions(tensor, out->dims, rank));
-    EP_TRY_ORT(host, host->api->GetSymbolicDimensions(tensor, out->symbols, rank));
-    out->rank = rank;
-    return CLG_OK;
-}
-
-/* Sets where a dimension that a symbol names is found among the inputs; returns whether it is. */
-static bool find_symbol(const declared_shape *inputs, size_t n_inputs, const char *symbol,
-                        ep_dim *out_dim)
-{
-    if (symbol == NULL || symbol[0] == '\0') return false;
-    for (size_t i = 0; i < n_inputs; i++)
-        for (size_t a = 0; a < inputs[i].rank; a++)
-            if (inputs[i].symbols[a] != NULL && strcmp(inputs[i].symbols[a], symbol) == 0) {
-                *out_dim = (ep_dim){-1, i, a};
-                return true;
-            }
-    return false;
-}
-
+/* An output's shape is known before a run if the library infers all of it from the graph: what the
+ * model declares was not written, since it may be wrong. */
 static clg_status describe_outputs(ep_program *p, const ep_node *fused)
 {
-    const ep_host *host = &p->provider->host;
-    declared_shape *inputs = arena_alloc(&p->names, p->n_inputs + 1, sizeof *inputs);
+    hash_map indices = {0};
+    clg_status status = CLG_OK;
     p->n_outputs = fused->outputs.count;
     p->outputs = arena_alloc(&p->names, p->n_outputs + 1, sizeof *p->outputs);
-    if (inputs == NULL || p->outputs == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < p->n_inputs; i++)
-        CLG_TRY(read_shape(host, fused->inputs.items[p->inputs[i].index], &inputs[i]));
-    for (size_t o = 0; o < p->n_outputs; o++) {
+    if (p->outputs == NULL) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < clg_model_n_outputs(p->model) && status == CLG_OK; i++)
+        status = hash_map_set_string(&indices, clg_model_output(p->model, i)->name, i);
+    for (size_t o = 0; o < p->n_outputs && status == CLG_OK; o++) {
         ep_output *output = &p->outputs[o];
         const char *name = NULL;
-        declared_shape shape;
-        CLG_TRY(ep_value_name(host, fused->outputs.items[o], &name));
-        output->name = arena_strdup(&p->names, name);
-        if (output->name == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        CLG_TRY(read_shape(host, fused->outputs.items[o], &shape));
-        output->rank = shape.rank;
-        output->known = shape.rank > 0;
-        for (size_t a = 0; a < shape.rank; a++) {
-            output->dims[a] = (ep_dim){shape.dims[a], 0, 0};
-            if (shape.dims[a] < 0 &&
-                !find_symbol(inputs, p->n_inputs, shape.symbols[a], &output->dims[a]))
-                output->known = false;
+        CLG_TRY_GOTO(ep_value_name(&p->provider->host, fused->outputs.items[o], &name), end);
+        size_t index = hash_map_get_string(&indices, name);
+        if (index == HASH_MAP_NONE) {
+            status = error_set(CLG_ERROR_INTERNAL,
+                               "the group of ONNX Runtime's node '%s' has no output '%s'", p->name,
+                               name);
+            break;
+        }
+        const clg_port *port = clg_model_output(p->model, index);
+        output->name = port->name; /* lives as long as the model */
+        output->known = port->kind == CLG_VALUE_TENSOR && port->dtype != CLG_STRING &&
+                        port->dtype != CLG_DTYPE_NONE && port->rank > 0;
+        output->rank = output->known ? (size_t)port->rank : 0;
+        for (size_t a = 0; a < output->rank; a++) {
+            output->dims[a] = port->dims[a];
+            if (port->dims[a] < 0) output->known = false;
         }
     }
-    return CLG_OK;
+end:
+    hash_map_deinit(&indices);
+    return status;
 }
 
 /* ---- compiling ----------------------------------------------------------------------------- */

@@ -10,17 +10,11 @@
 #include "ep_provider.h"
 #include "ep_weights.h"
 
-/* Where a dimension of an output is known before a run: a number, or that of an input. */
-typedef struct ep_dim {
-    int64_t value; /* >= 0; else input and axis give it */
-    size_t input, axis;
-} ep_dim;
-
 typedef struct ep_output {
     const char *name;
-    bool known; /* all dimensions are known before a run; rank > 0 */
+    bool known; /* rank and all dims are known before a run; rank > 0 */
     size_t rank;
-    ep_dim dims[CLG_MAX_RANK];
+    int64_t dims[CLG_MAX_RANK];
 } ep_output;
 
 typedef struct ep_input {

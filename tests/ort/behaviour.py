@@ -114,20 +114,28 @@ def data_dependent_shapes():
 
 @test
 def a_declared_shape_that_is_wrong():
-    # ONNX Runtime only warns; the symbol M of the output is bound by an input of another size.
-    m = model([("MatMul", ["x", "w"], ["y"]), ("Relu", ["m"], ["z"])],
-              [("x", FLOAT, ["N", 8]), ("m", FLOAT, ["M"])], [("y", FLOAT, ["M", 8]), ("z", FLOAT, ["M"])],
-              [("w", WEIGHTS)])
-    s = session(m, strict=False)
-    for _ in range(3):
-        y = s.run(None, {"x": numpy.ones((2, 8), numpy.float32), "m": numpy.ones(3, numpy.float32)})[0]
-        assert y.shape == (2, 8)
+    # The symbol N and the number 3 are right for some data only; ONNX Runtime only warns.
+    for wrong in ("N", 3):
+        s = session(model([("Relu", ["x"], ["r"]), ("NonZero", ["r"], ["y"])], [("x", FLOAT, ["N"])],
+                          [("y", INT64, [1, wrong])]))
+        for x in ([1, 2, 3], [4, 5, 6], [1, -1, 1], [-1, -1, -1], [7, 8, 9]):
+            y = s.run(None, {"x": numpy.array(x, numpy.float32)})[0]
+            assert y.tolist() == [[i for i, v in enumerate(x) if v > 0]], y
+
+
+@test
+def static_shapes():
+    s = session(model([("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, [4, 8])], [("y", FLOAT, [4, 8])],
+                      [("w", WEIGHTS)]))
+    results = [s.run(None, {"x": numpy.full((4, 8), i, numpy.float32)})[0] for i in range(4)]
+    for i, y in enumerate(results):
+        assert numpy.allclose(y, numpy.full((4, 8), i, numpy.float32) @ WEIGHTS, atol=1e-5)
 
 
 @test
 def strings():
     s = session(model([("Identity", ["x"], ["y"])], [("x", STRING, ["N"])], [("y", STRING, ["N"])]))
-    for words in (["a", "", "längér"], ["b"]):
+    for words in (["a", "", "längér"], ["b"], ["c"], ["d"]):
         assert s.run(None, {"x": numpy.array(words, object)})[0].tolist() == words
 
 

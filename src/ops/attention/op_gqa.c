@@ -71,6 +71,9 @@ static clg_status gqa_check(const node *n)
         if (node_int(n, absent[i], 0) != 0)
             return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s: %s is only supported as 0",
                              node_text(n, shown), absent[i]);
+    if (node_int(n, "causal", 1) != 1)
+        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s: causal is only supported as 1",
+                         node_text(n, shown));
     return CLG_OK;
 }
 
@@ -303,6 +306,7 @@ static const op_attribute attributes[] = {
     {"softcap", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
     {"smooth_softmax", ATTRIBUTE_INT, false, OP_BETWEEN(-1, 1)},
     /* Of newer ONNX Runtimes, which write the default values into their graphs. */
+    {"causal", ATTRIBUTE_INT, false, OP_ANY},
     {"qk_output", ATTRIBUTE_INT, false, OP_ANY},
     {"sliding_window_cache", ATTRIBUTE_INT, false, OP_ANY},
     {"k_quant_type", ATTRIBUTE_STRING, false, OP_ONE_OF("NONE")},

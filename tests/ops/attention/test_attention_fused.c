@@ -482,6 +482,7 @@ static void check_gqa(gqa t)
     if (t.window) run_node_int(&r, "local_window_size", t.window);
     if (t.smooth) run_node_int(&r, "smooth_softmax", 1);
     if (t.places == 9) { /* defaults, as ONNX Runtime writes them into its graphs */
+        run_node_int(&r, "causal", 1);
         run_node_int(&r, "qk_output", 0);
         run_node_int(&r, "sliding_window_cache", 0);
         run_node_string(&r, "k_quant_type", "NONE");
@@ -517,13 +518,13 @@ TEST(attention_fused__group_query)
     check_gqa((gqa){CLG_FLOAT16, 1, 7, 8, (double[]){7, 7}, false, true, false, 0});
 }
 
-static void group_query(run_node *r, int64_t heads, const char *attribute)
+static void group_query(run_node *r, int64_t heads, const char *attribute, int64_t value)
 {
     static const double x[64] = {0}, total = 2;
     run_node_start(r, "com.microsoft", "GroupQueryAttention", 1);
     run_node_int(r, "num_heads", heads);
     run_node_int(r, "kv_num_heads", 2);
-    if (attribute) run_node_int(r, attribute, 1);
+    if (attribute) run_node_int(r, attribute, value);
     run_node_input(r, CLG_FLOAT32, DIMS(1, 2, 4 * heads), x);
     run_node_input(r, CLG_FLOAT32, DIMS(1, 2, 8), x);
     run_node_input(r, CLG_FLOAT32, DIMS(1, 2, 8), x);
@@ -537,12 +538,14 @@ static void group_query(run_node *r, int64_t heads, const char *attribute)
 TEST(attention_fused__refuses)
 {
     run_node r;
-    group_query(&r, 3, NULL);
+    group_query(&r, 3, NULL, 0);
     run_node_refused(&r, CLG_ERROR_SHAPE, "do not go together");
-    group_query(&r, 4, "qk_output");
+    group_query(&r, 4, "qk_output", 1);
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "qk_output is only supported as 0");
-    group_query(&r, 4, "sliding_window_cache");
+    group_query(&r, 4, "sliding_window_cache", 1);
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "sliding_window_cache");
+    group_query(&r, 4, "causal", 0);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "causal is only supported as 1");
 }
 
 static void qattention(run_node *r, const char *attribute, int64_t n_scales)
