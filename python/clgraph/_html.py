@@ -46,7 +46,7 @@ def devices(found):
 
     rows = [
         (d.selector, d.name, d.platform, d.kind, d.compute_units, size(d.global_mem_bytes),
-         features(d), ("default: " if d.is_default else "") + d.auto_reason)
+         features(d), d.auto_reason)
         for d in found
     ]  # fmt: skip
     head = ("selector", "device", "platform", "kind", "units", "memory", "features", "auto")

@@ -28,6 +28,14 @@ PRECISIONS = {
     "auto": c.CLG_PRECISION_AUTO,
 }
 _PRECISION_NAMES = {number: name for name, number in PRECISIONS.items()}
+_PLACES = {
+    "device": "on the device",
+    "host": "on the host",
+    "load": "when the model is loaded",
+    "shape": "while planning",
+    "view": "as a view: no data move",
+    "fused": "in another node's kernel",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -567,8 +575,7 @@ class InferenceSession:
         memory = None
         try:  # for the shapes that are known before a run
             for node in self.nodes():
-                place = "on the host" if node.place == "host" else f"({node.place})"
-                place = "on the device" if node.place == "device" else place
+                place = _PLACES.get(node.place, node.place)
                 places[place] = places.get(place, 0) + 1
             m = self.memory()
             memory = [("weights", m.weight_bytes), ("intermediate values", m.slab_bytes),

@@ -74,7 +74,7 @@ def test_a_handler_that_does_not_raise_lets_the_run_go_on(device):
         + """
     seen = []
     signal.signal(signal.SIGINT, lambda *_: seen.append(time.monotonic()))
-    feed["n"] = np.int64(300)
+    feed["n"] = np.int64(50)
     reader, writer = __import__("socket").socketpair()
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno())
