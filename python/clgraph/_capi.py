@@ -108,6 +108,7 @@ CLG_VALUE_MAP = 3
 
 clg_log_callback = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 clg_external_data_callback = CFUNCTYPE(c_int, c_void_p, c_char_p, c_uint64, c_uint64, c_void_p)
+clg_unload_callback = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 clg_progress_callback = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_size_t, c_size_t)
 clg_stream_callback = CFUNCTYPE(c_int, c_void_p, c_void_p)
 clg_release_callback = CFUNCTYPE(None, c_void_p)
@@ -326,6 +327,7 @@ class clg_model_options(Structure):
         ("external_data", clg_external_data_callback),
         ("external_release", clg_release_callback),
         ("external_user", c_void_p),
+        ("external_unload", clg_unload_callback),
     ]
 
 
@@ -431,11 +433,13 @@ FUNCTIONS = {
     "clg_builder_attribute_string": (c_int, [c_void_p, c_char_p, c_char_p]),
     "clg_builder_attribute_strings": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
     "clg_builder_build": (c_int, [c_void_p, c_void_p]),
-    "clg_builder_constant": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p, c_size_t]),
+    "clg_builder_constant": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p,
+        c_size_t]),
     "clg_builder_create": (c_int, [c_int64, c_void_p]),
     "clg_builder_free": (None, [c_void_p]),
     "clg_builder_input": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p]),
-    "clg_builder_node": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p, c_size_t, c_void_p]),
+    "clg_builder_node": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p,
+        c_size_t, c_void_p]),
     "clg_builder_output": (c_int, [c_void_p, c_char_p]),
     "clg_bytes_free": (None, [c_void_p]),
     "clg_cache_clear": (c_int, [c_char_p, c_void_p]),
@@ -462,7 +466,8 @@ FUNCTIONS = {
     "clg_context_opencl": (c_void_p, [c_void_p]),
     "clg_context_opencl_device": (c_void_p, [c_void_p]),
     "clg_context_recover": (c_int, [c_void_p]),
-    "clg_context_selftest": (c_int, [c_void_p, c_int, c_bool, clg_progress_callback, c_void_p, c_void_p, c_void_p]),
+    "clg_context_selftest": (c_int, [c_void_p, c_int, c_bool, clg_progress_callback, c_void_p,
+        c_void_p, c_void_p]),
     "clg_device_list": (c_int, [c_void_p, c_void_p]),
     "clg_device_list_free": (None, [c_void_p, c_size_t]),
     "clg_device_probe": (c_int, [c_void_p]),
@@ -537,7 +542,8 @@ FUNCTIONS = {
     "clg_session_run": (c_int, [c_void_p]),
     "clg_session_run_async": (c_int, [c_void_p]),
     "clg_session_set_input": (c_int, [c_void_p, c_char_p, c_void_p]),
-    "clg_session_set_input_data": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p, c_size_t]),
+    "clg_session_set_input_data": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p,
+        c_size_t]),
     "clg_session_set_input_shape": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
     "clg_session_wait": (c_int, [c_void_p]),
     "clg_session_wait_for_events": (c_int, [c_void_p, c_uint32, c_void_p]),
@@ -554,7 +560,8 @@ FUNCTIONS = {
     "clg_value_create": (c_int, [c_int, c_size_t, c_void_p, c_void_p]),
     "clg_value_create_device": (c_int, [c_void_p, c_int, c_size_t, c_void_p, c_void_p]),
     "clg_value_create_map": (c_int, [c_void_p, c_void_p, c_void_p]),
-    "clg_value_create_opencl": (c_int, [c_void_p, c_void_p, c_size_t, c_int, c_size_t, c_void_p, c_void_p]),
+    "clg_value_create_opencl": (c_int, [c_void_p, c_void_p, c_size_t, c_int, c_size_t, c_void_p,
+        c_void_p]),
     "clg_value_create_optional": (c_int, [c_int, c_void_p, c_void_p]),
     "clg_value_create_sequence": (c_int, [c_int, c_size_t, c_void_p, c_void_p]),
     "clg_value_data": (c_void_p, [c_void_p]),
@@ -577,7 +584,8 @@ FUNCTIONS = {
     "clg_value_save": (c_int, [c_void_p, c_char_p]),
     "clg_value_size_bytes": (c_size_t, [c_void_p]),
     "clg_value_to_host": (c_int, [c_void_p, c_void_p]),
-    "clg_value_wrap": (c_int, [c_int, c_size_t, c_void_p, c_void_p, c_size_t, clg_release_callback, c_void_p, c_void_p]),
+    "clg_value_wrap": (c_int, [c_int, c_size_t, c_void_p, c_void_p, c_size_t, clg_release_callback,
+        c_void_p, c_void_p]),
     "clg_value_write": (c_int, [c_void_p, c_void_p, c_size_t]),
     "clg_version": (c_char_p, []),
 }

@@ -13,6 +13,7 @@ it did not understand. tests/test_capi.py compares the result with what a C comp
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "clgraph"
@@ -154,7 +155,13 @@ def generate():
         out.append("    ]")
     out += ["", "", "FUNCTIONS = {"]
     for name, (result, args) in sorted(parsed.functions.items()):
-        out.append(f'    "{name}": ({result}, [{", ".join(args)}]),')
+        out += textwrap.wrap(
+            f'"{name}": ({result}, [{", ".join(args)}]),',
+            100,
+            initial_indent="    ",
+            subsequent_indent="        ",
+            break_long_words=False,
+        )
     out += ["}", ""]
     return "\n".join(out)
 

@@ -8,7 +8,7 @@
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
-#include "support/fixtures/session_life.h"
+#include "support/fixtures/session_life/session_life.h"
 #include "support/literals.h"
 
 #include <clgraph/inspect.h>

@@ -4,7 +4,8 @@
 
     saved_models.py FOLDER ORIGINALS
 
-FOLDER has files NAME.onnx, made of ORIGINALS/*/NAME/model.onnx. A file may be refused only if its original is, too.
+FOLDER has files NAME.onnx, made of ORIGINALS/*/NAME/model.onnx. A file may be refused only if its
+original is, too.
 Weights and attributes are compared through ONNX's own reader.
 """
 
@@ -30,7 +31,7 @@ def weights(model):
 
 
 def attributes(model):
-    """Returns the attributes of all nodes that have no tensor or graph, encoded, without doc strings."""
+    """Returns the attributes of all nodes without tensors and graphs, encoded, without doc strings."""
     found = []
     for node in model.graph.node:
         for attribute in node.attribute:
@@ -42,7 +43,7 @@ def attributes(model):
 
 
 def differs(saved, original):
-    """Returns what differs in the outermost graphs, or None. Functions are inlined: they are not compared."""
+    """Returns what differs in the outermost graphs, or None. Functions are inlined: not compared."""
     if original.functions:
         return None
     mine, theirs = weights(saved), weights(original)
@@ -72,7 +73,10 @@ def main():
         if message:
             n_bad += 1
             print(f"{path.name}: {message}")
-    print(f"{len(files)} files, {n_bad} refused or different, {n_refused_before} refused as their originals are")
+    print(
+        f"{len(files)} files, {n_bad} refused or different, "
+        f"{n_refused_before} refused as their originals are"
+    )
     return n_bad > 0 or not files
 
 

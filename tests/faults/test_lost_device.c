@@ -12,7 +12,7 @@
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_lost.h"
 #include "support/fixtures/ocl_platforms.h"
-#include "support/fixtures/session_life.h"
+#include "support/fixtures/session_life/session_life.h"
 #include "support/fixtures/stream_rows.h"
 #include "support/scratch.h"
 

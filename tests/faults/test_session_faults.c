@@ -15,7 +15,7 @@
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_faults.h"
 #include "support/fixtures/ocl_platforms.h"
-#include "support/fixtures/session_life.h"
+#include "support/fixtures/session_life/session_life.h"
 #include "support/scratch.h"
 
 #include "base/memory.h"

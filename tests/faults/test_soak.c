@@ -19,7 +19,7 @@
 #include "support/fakes/opencl_faults.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/random_graph.h"
-#include "support/fixtures/session_life.h"
+#include "support/fixtures/session_life/session_life.h"
 #include "support/fixtures/soak_models.h"
 #include "support/process_use.h"
 #include "support/trend.h"

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What clgraph's execution provider does beside computing single models: `behaviour.py LIBRARY DIGITS.ONNX`.
+"""What clgraph's execution provider does beside computing single models.
 
-Options, shapes that change, outputs whose shapes depend on data, strings, groups, subgraphs, threads, a
-forked child, errors. Prints one line for each test; exit status 1 if one fails.
+    behaviour.py LIBRARY DIGITS.ONNX
+
+Options, shapes that change, outputs whose shapes depend on data, strings, groups, subgraphs,
+threads, a forked child, errors. Prints one line for each test; exit status 1 if one fails.
 """
 
 import os
@@ -19,7 +21,12 @@ from onnx import TensorProto, helper, numpy_helper
 from verify import PROVIDER, assignment, register
 
 LIBRARY, DIGITS = sys.argv[1:3]
-FLOAT, INT64, STRING, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
+FLOAT, INT64, STRING, BOOL = (
+    TensorProto.FLOAT,
+    TensorProto.INT64,
+    TensorProto.STRING,
+    TensorProto.BOOL,
+)
 WEIGHTS = numpy.random.default_rng(7).standard_normal((8, 8)).astype(numpy.float32)
 TESTS = []
 
@@ -33,7 +40,9 @@ def model(nodes, inputs, outputs, weights=(), domains=()):
     """A model of nodes (op, inputs, outputs[, attributes]); ports are (name, dtype, dims)."""
     made = [helper.make_node(n[0], n[1], n[2], **(n[3] if len(n) > 3 else {})) for n in nodes]
     ports = [[helper.make_tensor_value_info(*p) for p in side] for side in (inputs, outputs)]
-    graph = helper.make_graph(made, "g", *ports, [numpy_helper.from_array(w, n) for n, w in weights])
+    graph = helper.make_graph(
+        made, "g", *ports, [numpy_helper.from_array(w, n) for n, w in weights]
+    )
     opsets = [helper.make_opsetid("", 17)] + [helper.make_opsetid(d, 1) for d in domains]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
@@ -49,7 +58,9 @@ def options(provider=None, strict=True, level=4, count=1):
 
 
 def session(m, **how):
-    return onnxruntime.InferenceSession(m.SerializeToString(), options(**how), enable_fallback=False)
+    return onnxruntime.InferenceSession(
+        m.SerializeToString(), options(**how), enable_fallback=False
+    )
 
 
 def reference(m):
@@ -66,8 +77,12 @@ def refused(words, function):
 
 
 def dense(weights=WEIGHTS):
-    return model([("MatMul", ["x", "w"], ["a"]), ("Relu", ["a"], ["y"])], [("x", FLOAT, ["N", 8])],
-                 [("y", FLOAT, ["N", 8])], [("w", weights)])
+    return model(
+        [("MatMul", ["x", "w"], ["a"]), ("Relu", ["a"], ["y"])],
+        [("x", FLOAT, ["N", 8])],
+        [("y", FLOAT, ["N", 8])],
+        [("w", weights)],
+    )
 
 
 def dense_result(x):
@@ -105,8 +120,13 @@ def results_are_not_overwritten():
 
 @test
 def data_dependent_shapes():
-    s = session(model([("Relu", ["x"], ["r"]), ("NonZero", ["r"], ["y"])], [("x", FLOAT, ["N"])],
-                      [("y", INT64, [1, "M"])]))
+    s = session(
+        model(
+            [("Relu", ["x"], ["r"]), ("NonZero", ["r"], ["y"])],
+            [("x", FLOAT, ["N"])],
+            [("y", INT64, [1, "M"])],
+        )
+    )
     for x in ([1, -1, 2], [0, 0, 0], [1, 1, 1], [-1, 5, -1], [3, 3, 3]):
         y = s.run(None, {"x": numpy.array(x, numpy.float32)})[0]
         assert y.tolist() == [[i for i, v in enumerate(x) if v > 0]], y
@@ -116,8 +136,13 @@ def data_dependent_shapes():
 def a_declared_shape_that_is_wrong():
     # The symbol N and the number 3 are right for some data only; ONNX Runtime only warns.
     for wrong in ("N", 3):
-        s = session(model([("Relu", ["x"], ["r"]), ("NonZero", ["r"], ["y"])], [("x", FLOAT, ["N"])],
-                          [("y", INT64, [1, wrong])]))
+        s = session(
+            model(
+                [("Relu", ["x"], ["r"]), ("NonZero", ["r"], ["y"])],
+                [("x", FLOAT, ["N"])],
+                [("y", INT64, [1, wrong])],
+            )
+        )
         for x in ([1, 2, 3], [4, 5, 6], [1, -1, 1], [-1, -1, -1], [7, 8, 9]):
             y = s.run(None, {"x": numpy.array(x, numpy.float32)})[0]
             assert y.tolist() == [[i for i, v in enumerate(x) if v > 0]], y
@@ -125,8 +150,14 @@ def a_declared_shape_that_is_wrong():
 
 @test
 def static_shapes():
-    s = session(model([("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, [4, 8])], [("y", FLOAT, [4, 8])],
-                      [("w", WEIGHTS)]))
+    s = session(
+        model(
+            [("MatMul", ["x", "w"], ["y"])],
+            [("x", FLOAT, [4, 8])],
+            [("y", FLOAT, [4, 8])],
+            [("w", WEIGHTS)],
+        )
+    )
     results = [s.run(None, {"x": numpy.full((4, 8), i, numpy.float32)})[0] for i in range(4)]
     for i, y in enumerate(results):
         assert numpy.allclose(y, numpy.full((4, 8), i, numpy.float32) @ WEIGHTS, atol=1e-5)
@@ -141,9 +172,19 @@ def strings():
 
 def split_model():
     """Two heavy parts around a node that no provider but ONNX Runtime's has."""
-    return model([("MatMul", ["x", "w"], ["a"]), ("Inverse", ["a"], ["i"], {"domain": "com.microsoft"}),
-                  ("MatMul", ["i", "w"], ["c"]), ("MatMul", ["x", "w"], ["d"]), ("Add", ["c", "d"], ["y"])],
-                 [("x", FLOAT, [8, 8])], [("y", FLOAT, [8, 8])], [("w", WEIGHTS)], ["com.microsoft"])
+    return model(
+        [
+            ("MatMul", ["x", "w"], ["a"]),
+            ("Inverse", ["a"], ["i"], {"domain": "com.microsoft"}),
+            ("MatMul", ["i", "w"], ["c"]),
+            ("MatMul", ["x", "w"], ["d"]),
+            ("Add", ["c", "d"], ["y"]),
+        ],
+        [("x", FLOAT, [8, 8])],
+        [("y", FLOAT, [8, 8])],
+        [("w", WEIGHTS)],
+        ["com.microsoft"],
+    )
 
 
 @test
@@ -151,7 +192,9 @@ def groups_around_an_unsupported_node():
     m = split_model()
     s = session(m, strict=False)
     x = numpy.random.default_rng(3).standard_normal((8, 8)).astype(numpy.float32)
-    assert numpy.allclose(s.run(None, {"x": x})[0], reference(m).run(None, {"x": x})[0], rtol=1e-3, atol=1e-3)
+    assert numpy.allclose(
+        s.run(None, {"x": x})[0], reference(m).run(None, {"x": x})[0], rtol=1e-3, atol=1e-3
+    )
     counts = assignment(s)
     if counts:  # ONNX Runtime 1.24 and newer
         assert counts["CPUExecutionProvider"] == 1 and counts[PROVIDER] >= 2, counts
@@ -160,24 +203,42 @@ def groups_around_an_unsupported_node():
 
 @test
 def small_groups_stay():
-    m = model([("Relu", ["x"], ["a"]), ("Inverse", ["a"], ["y"], {"domain": "com.microsoft"})],
-              [("x", FLOAT, [2, 2])], [("y", FLOAT, [2, 2])], [], ["com.microsoft"])
+    m = model(
+        [("Relu", ["x"], ["a"]), ("Inverse", ["a"], ["y"], {"domain": "com.microsoft"})],
+        [("x", FLOAT, [2, 2])],
+        [("y", FLOAT, [2, 2])],
+        [],
+        ["com.microsoft"],
+    )
     s = session(m, strict=False)
     assert assignment(s).get(PROVIDER, 0) == 0
     assert numpy.allclose(s.run(None, {"x": numpy.eye(2, dtype=numpy.float32)})[0], numpy.eye(2))
 
 
 def branch(names, nodes):
-    return helper.make_graph([helper.make_node(*n) for n in nodes], names[0], [],
-                             [helper.make_tensor_value_info(names[1], FLOAT, ["N", 8])])
+    return helper.make_graph(
+        [helper.make_node(*n) for n in nodes],
+        names[0],
+        [],
+        [helper.make_tensor_value_info(names[1], FLOAT, ["N", 8])],
+    )
 
 
 @test
 def subgraphs():
-    parts = [branch(("then", "t"), [("MatMul", ["r", "w"], ["t"])]), branch(("else", "e"), [("Neg", ["r"], ["e"])])]
-    m = model([("Relu", ["x"], ["r"]),
-               ("If", ["c"], ["y"], {"then_branch": parts[0], "else_branch": parts[1]})],
-              [("x", FLOAT, ["N", 8]), ("c", BOOL, [])], [("y", FLOAT, ["N", 8])], [("w", WEIGHTS)])
+    parts = [
+        branch(("then", "t"), [("MatMul", ["r", "w"], ["t"])]),
+        branch(("else", "e"), [("Neg", ["r"], ["e"])]),
+    ]
+    m = model(
+        [
+            ("Relu", ["x"], ["r"]),
+            ("If", ["c"], ["y"], {"then_branch": parts[0], "else_branch": parts[1]}),
+        ],
+        [("x", FLOAT, ["N", 8]), ("c", BOOL, [])],
+        [("y", FLOAT, ["N", 8])],
+        [("w", WEIGHTS)],
+    )
     s = session(m)
     for n in (2, 3):
         for c in (True, False):
@@ -209,35 +270,59 @@ def threads():
 @test
 def provider_options():
     x = numpy.ones((2, 8), numpy.float32)
-    for good in ({"precision": "fp32"}, {"precision": "auto"}, {"kernels": "simt"}, {"strict": "1"},
-                 {"cpu_threads": "1"}, {"device": dict(DEVICES[0].ep_metadata)["selector"]},
-                 {"cache_dir": ""}):
+    for good in (
+        {"precision": "fp32"},
+        {"precision": "auto"},
+        {"kernels": "simt"},
+        {"strict": "1"},
+        {"cpu_threads": "1"},
+        {"device": dict(DEVICES[0].ep_metadata)["selector"]},
+        {"cache_dir": ""},
+    ):
         y = session(dense(), provider=good).run(None, {"x": x})[0]
         assert numpy.allclose(y, dense_result(x), atol=1e-4), good
     half = session(dense(), provider={"precision": "fp16"}).run(None, {"x": x})[0]
     assert numpy.allclose(half, dense_result(x), atol=2e-2) and half.dtype == numpy.float32
-    for bad, words in (({"precison": "fp16"}, "the options are precision"),
-                       ({"precision": "fp8"}, "its values are fp32|fp16|auto"),
-                       ({"kernels": ""}, "its values are"), ({"strict": "perhaps"}, "its values are"),
-                       ({"cpu_threads": "-1"}, "cpu_threads is '-1'"), ({"cpu_threads": ""}, "cpu_threads is empty"),
-                       ({"device": "no such device"}, "no such device")):
+    for bad, words in (
+        ({"precison": "fp16"}, "the options are precision"),
+        ({"precision": "fp8"}, "its values are fp32|fp16|auto"),
+        ({"kernels": ""}, "its values are"),
+        ({"strict": "perhaps"}, "its values are"),
+        ({"cpu_threads": "-1"}, "cpu_threads is '-1'"),
+        ({"cpu_threads": ""}, "cpu_threads is empty"),
+        ({"device": "no such device"}, "no such device"),
+    ):
         refused(words, lambda: session(dense(), provider=bad))
 
 
 @test
 def a_bad_index_is_an_error():
-    s = session(model([("Gather", ["w", "i"], ["y"])], [("i", INT64, ["N"])], [("y", FLOAT, ["N", 8])],
-                      [("w", WEIGHTS)]))
+    s = session(
+        model(
+            [("Gather", ["w", "i"], ["y"])],
+            [("i", INT64, ["N"])],
+            [("y", FLOAT, ["N", 8])],
+            [("w", WEIGHTS)],
+        )
+    )
     refused("clgraph: ", lambda: s.run(None, {"i": numpy.array([0, 99])}))
     assert numpy.array_equal(s.run(None, {"i": numpy.array([2, 0])})[0], WEIGHTS[[2, 0]])
 
 
 @test
 def shapes_that_do_not_fit_are_an_error():
-    s = session(model([("MatMul", ["x", "z"], ["y"])], [("x", FLOAT, ["A", "B"]), ("z", FLOAT, ["C", "D"])],
-                      [("y", FLOAT, ["A", "D"])]))
+    s = session(
+        model(
+            [("MatMul", ["x", "z"], ["y"])],
+            [("x", FLOAT, ["A", "B"]), ("z", FLOAT, ["C", "D"])],
+            [("y", FLOAT, ["A", "D"])],
+        )
+    )
     ones = numpy.ones
-    refused("CLG_ERROR_SHAPE", lambda: s.run(None, {"x": ones((2, 3), numpy.float32), "z": ones((4, 5), numpy.float32)}))
+    refused(
+        "CLG_ERROR_SHAPE",
+        lambda: s.run(None, {"x": ones((2, 3), numpy.float32), "z": ones((4, 5), numpy.float32)}),
+    )
     y = s.run(None, {"x": ones((2, 3), numpy.float32), "z": ones((3, 5), numpy.float32)})[0]
     assert numpy.array_equal(y, numpy.full((2, 5), 3, numpy.float32))
 
@@ -247,8 +332,14 @@ def weights_of_every_size():
     random = numpy.random.default_rng(5)
     for k in (1, 31, 32, 33, 500):  # inline up to 127 bytes
         w = random.standard_normal((8, k)).astype(numpy.float32)
-        s = session(model([("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, ["N", 8])], [("y", FLOAT, ["N", k])],
-                          [("w", w)]))
+        s = session(
+            model(
+                [("MatMul", ["x", "w"], ["y"])],
+                [("x", FLOAT, ["N", 8])],
+                [("y", FLOAT, ["N", k])],
+                [("w", w)],
+            )
+        )
         x = random.standard_normal((3, 8)).astype(numpy.float32)
         for _ in range(2):
             assert numpy.allclose(s.run(None, {"x": x})[0], x @ w, atol=1e-4)
@@ -288,7 +379,9 @@ def damaged_models_are_refused_or_run():
         for at in random.integers(0, len(data), 3):
             data[at] = random.integers(0, 256)
         try:
-            s = onnxruntime.InferenceSession(bytes(data), options(strict=False), enable_fallback=False)
+            s = onnxruntime.InferenceSession(
+                bytes(data), options(strict=False), enable_fallback=False
+            )
             s.run(None, {s.get_inputs()[0].name: numpy.ones((1, 1, 8, 8), numpy.float32)})
             n_run += 1
         except Exception:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""onnxruntime-genai writes the same text with clgraph's execution provider as with its CPU provider.
+"""onnxruntime-genai writes the same text with clgraph's provider as with its CPU provider.
 
     genai.py PROVIDER_LIBRARY [--tokens N] [--selector SELECTOR] [--keep FOLDER]
 

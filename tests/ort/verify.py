@@ -70,7 +70,8 @@ def load(path, port):
 def to_ort(value, port):
     """A value as ONNX Runtime takes it: types that numpy lacks go as their bits."""
     dtype = port.type.tensor_type.elem_type
-    if isinstance(value, numpy.ndarray) and value.dtype.kind == "V" or value.dtype.name.startswith("bfloat"):
+    kind, name = value.dtype.kind, value.dtype.name
+    if isinstance(value, numpy.ndarray) and kind == "V" or name.startswith("bfloat"):
         bits = value.view({1: numpy.uint8, 2: numpy.uint16}[value.dtype.itemsize])
         return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, dtype)
     return value
@@ -78,8 +79,11 @@ def to_ort(value, port):
 
 def same(got, want, rtol, atol):
     if isinstance(want, list):
-        return isinstance(got, list) and len(got) == len(want) and all(
-            same(g, w, rtol, atol) for g, w in zip(got, want))
+        return (
+            isinstance(got, list)
+            and len(got) == len(want)
+            and all(same(g, w, rtol, atol) for g, w in zip(got, want))
+        )
     if want is None:
         return got is None
     got, want = numpy.asarray(got), numpy.asarray(want)
@@ -104,7 +108,8 @@ def check(folder, model, session, rtol, atol):
         for i, port in enumerate(ports[:n]):
             value = load(data_set / f"input_{i}.pb", port)
             if value is not None and port.name:
-                feeds[port.name] = to_ort(value, port) if isinstance(value, numpy.ndarray) else value
+                is_array = isinstance(value, numpy.ndarray)
+                feeds[port.name] = to_ort(value, port) if is_array else value
         results = session.run(None, feeds)
         for i, (got, port) in enumerate(zip(results, model.graph.output)):
             path = data_set / f"output_{i}.pb"
@@ -118,8 +123,8 @@ def run_case(folder, device, args, rtol, atol):
     path = str(folder / "model.onnx")
     model = onnx.load(path)
     try:
-        session = onnxruntime.InferenceSession(path, session_options(device, args.options, args.strict),
-                                               enable_fallback=False)
+        options = session_options(device, args.options, args.strict)
+        session = onnxruntime.InferenceSession(path, options, enable_fallback=False)
         wrong = check(folder, model, session, rtol, atol)
         counts = assignment(session)
         details = ", ".join(f"{n} by {name}" for name, n in sorted(counts.items()))
@@ -168,7 +173,8 @@ def main():
     missing = []
     if args.expect_pass:
         there = {c.name for c in cases}
-        missing = [n for n in args.expect_pass.read_text().split() if n in there and n not in passed]
+        wanted = args.expect_pass.read_text().split()
+        missing = [n for n in wanted if n in there and n not in passed]
         for name in missing:
             print(f"must pass: {name}")
     sys.exit(1 if counts["FAIL"] or missing or not counts["pass"] else 0)
