@@ -31,7 +31,7 @@ def weights(model):
 
 
 def attributes(model):
-    """Returns the attributes of all nodes without tensors and graphs, encoded, without doc strings."""
+    """Returns the attributes, but tensors and graphs, of all nodes, encoded, no doc strings."""
     found = []
     for node in model.graph.node:
         for attribute in node.attribute:
@@ -43,7 +43,7 @@ def attributes(model):
 
 
 def differs(saved, original):
-    """Returns what differs in the outermost graphs, or None. Functions are inlined: not compared."""
+    """Returns what differs in the outermost graphs, or None. Functions are inlined."""
     if original.functions:
         return None
     mine, theirs = weights(saved), weights(original)

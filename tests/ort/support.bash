@@ -1,22 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by scripts of this folder: $python, a Python with onnxruntime 1.23 or newer and onnx;
-# $library, the execution provider; $here, this folder. Without them the test is skipped (exit 77).
-#
-#   python3 -m venv VENV && VENV/bin/pip install -r tests/ort/requirements.txt
-#   CLG_ORT_PYTHON=VENV/bin/python ctest --test-dir build -R '^ort\.'
+# Sourced by scripts of this folder: $python, a Python with the packages of requirements.txt;
+# $library, the execution provider; $here, this folder. The Python is that of a virtual environment
+# in the build folder, made by the first script and kept; CLG_ORT_PYTHON names another one. Without
+# the provider, or without packages from PyPI, the test is skipped (exit 77).
 # shellcheck shell=bash
 set -u
-# shellcheck disable=SC2034 # for the scripts
 here=$CLG_SOURCE_DIR/tests/ort
-python=${CLG_ORT_PYTHON:-python3}
 library=$CLG_BUILD_DIR/libclgraph_ort.so
 export PYTHONDONTWRITEBYTECODE=1
-if [ ! -f "$library" ]; then
-  echo "skipped: the execution provider is not built (onnxruntime_ep_c_api.h was not found)"
+
+skip() {
+  echo "skipped: $1"
   exit 77
-fi
-if ! "$python" -c 'import onnx, onnxruntime; onnxruntime.register_execution_provider_library' 2>/dev/null; then
-  echo "skipped: $python has no onnx and onnxruntime of 1.23 or newer; CLG_ORT_PYTHON names one that has"
-  exit 77
-fi
+}
+
+# Makes $CLG_BUILD_DIR/ort-venv unless it is complete; one script at a time.
+make_venv() {
+  local venv=$CLG_BUILD_DIR/ort-venv
+  exec 9>"$venv.lock"
+  flock 9
+  if ! cmp -s "$here/requirements.txt" "$venv/complete"; then
+    rm -rf "$venv"
+    "${PYTHON:-/usr/bin/python3}" -m venv "$venv" || skip 'no virtual environment (python3-venv)'
+    "$venv/bin/pip" install -q -r "$here/requirements.txt" || skip 'packages of PyPI are missing'
+    cp "$here/requirements.txt" "$venv/complete"
+  fi
+  exec 9>&-
+}
+
+[ -f "$library" ] || skip 'the provider is not built: onnxruntime_ep_c_api.h was not found'
+if [ -z "${CLG_ORT_PYTHON:-}" ]; then make_venv; fi
+python=${CLG_ORT_PYTHON:-$CLG_BUILD_DIR/ort-venv/bin/python}
+"$python" -c 'import onnx, onnxruntime; onnxruntime.register_execution_provider_library' ||
+  skip "$python has no onnx and onnxruntime of 1.23 or newer"
