@@ -4,19 +4,11 @@
  */
 #include "ep_attributes.h"
 
+#include "onnx/onnx_fields.h"
+#include "tensor/formats/tensor_fields.h"
+
 #include <string.h>
 
-/* Of AttributeProto.AttributeType. */
-enum {
-    TYPE_FLOAT = 1,
-    TYPE_INT,
-    TYPE_STRING,
-    TYPE_TENSOR,
-    TYPE_GRAPH,
-    TYPE_FLOATS,
-    TYPE_INTS,
-    TYPE_STRINGS
-};
 #define MAX_TYPE_NESTING 16
 
 /* Reads an attribute's value. Asked with too little room, ONNX Runtime fails and says how much. */
@@ -44,7 +36,7 @@ static void write_strings(const char *data, size_t size_bytes, wire_writer *w)
 {
     for (size_t at = 0; at < size_bytes;) {
         size_t length = strnlen(data + at, size_bytes - at);
-        wire_put_bytes(w, 9, data + at, length);
+        wire_put_bytes(w, ATTR_STRINGS, data + at, length);
         at += length + 1;
     }
 }
@@ -54,10 +46,10 @@ static clg_status write_tensor_attribute(const ep_host *host, const OrtOpAttr *a
 {
     OrtValue *tensor = NULL;
     EP_TRY_ORT(host, host->api->OpAttr_GetTensorAttributeAsOrtValue(attribute, &tensor));
-    wire_begin(w, 5);
+    wire_begin(w, ATTR_T);
     clg_status status = ep_write_tensor(host, tensor, memory, SIZE_MAX, NULL, NULL, w);
     wire_end(w);
-    wire_put_int(w, 20, TYPE_TENSOR);
+    wire_put_int(w, ATTR_TYPE, TYPED_TENSOR);
     host->api->ReleaseValue(tensor);
     return status;
 }
@@ -70,28 +62,28 @@ static clg_status write_value(const ep_host *host, const OrtOpAttr *attribute, O
     CLG_TRY(read_attribute(host, attribute, type, memory, &data, &size_bytes));
     switch (type) {
     case ORT_OP_ATTR_INT:
-        if (size_bytes == sizeof(int64_t)) wire_put_int(w, 3, *(int64_t *)data);
-        wire_put_int(w, 20, TYPE_INT);
+        if (size_bytes == sizeof(int64_t)) wire_put_int(w, ATTR_I, *(int64_t *)data);
+        wire_put_int(w, ATTR_TYPE, TYPED_INT);
         return CLG_OK;
     case ORT_OP_ATTR_INTS:
-        wire_put_packed_ints(w, 8, data, size_bytes / sizeof(int64_t));
-        wire_put_int(w, 20, TYPE_INTS);
+        wire_put_packed_ints(w, ATTR_INTS, data, size_bytes / sizeof(int64_t));
+        wire_put_int(w, ATTR_TYPE, TYPED_INTS);
         return CLG_OK;
     case ORT_OP_ATTR_FLOAT:
-        if (size_bytes == sizeof(float)) wire_put_float(w, 2, *(float *)data);
-        wire_put_int(w, 20, TYPE_FLOAT);
+        if (size_bytes == sizeof(float)) wire_put_float(w, ATTR_F, *(float *)data);
+        wire_put_int(w, ATTR_TYPE, TYPED_FLOAT);
         return CLG_OK;
     case ORT_OP_ATTR_FLOATS:
-        wire_put_packed_floats(w, 7, data, size_bytes / sizeof(float));
-        wire_put_int(w, 20, TYPE_FLOATS);
+        wire_put_packed_floats(w, ATTR_FLOATS, data, size_bytes / sizeof(float));
+        wire_put_int(w, ATTR_TYPE, TYPED_FLOATS);
         return CLG_OK;
     case ORT_OP_ATTR_STRING:
-        wire_put_bytes(w, 4, data, size_bytes);
-        wire_put_int(w, 20, TYPE_STRING);
+        wire_put_bytes(w, ATTR_S, data, size_bytes);
+        wire_put_int(w, ATTR_TYPE, TYPED_STRING);
         return CLG_OK;
     case ORT_OP_ATTR_STRINGS:
         write_strings(data, size_bytes, w);
-        wire_put_int(w, 20, TYPE_STRINGS);
+        wire_put_int(w, ATTR_TYPE, TYPED_STRINGS);
         return CLG_OK;
     default: return CLG_ERROR_INTERNAL; /* not called for others */
     }
@@ -113,8 +105,8 @@ static clg_status write_attribute(const ep_host *host, const OrtOpAttr *attribut
                          "type is none of int, float, string, tensor, graph and lists of the first "
                          "three",
                          name);
-    wire_begin(w, 5);
-    wire_put_string(w, 1, name);
+    wire_begin(w, NODE_ATTRIBUTE);
+    wire_put_string(w, ATTR_NAME, name);
     clg_status status = type == ORT_OP_ATTR_TENSOR
                             ? write_tensor_attribute(host, attribute, memory, w)
                             : write_value(host, attribute, type, memory, w);
@@ -148,7 +140,7 @@ static clg_status write_string_elements(const ep_host *host, const OrtValue *ten
         char *text = arena_alloc(memory, length + 1, 1);
         if (text == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         EP_TRY_ORT(host, host->api->GetStringTensorElement(tensor, length, i, text));
-        wire_put_bytes(w, 6, text, length);
+        wire_put_bytes(w, STRING_DATA, text, length);
     }
     return CLG_OK;
 }
@@ -166,7 +158,7 @@ static clg_status write_elements(const ep_host *host, const OrtValue *tensor, si
         *out_data = data;
         *out_size_bytes = size_bytes;
     } else {
-        wire_put_bytes(w, 9, data, size_bytes);
+        wire_put_bytes(w, RAW_DATA, data, size_bytes);
     }
     return CLG_OK;
 }
@@ -197,8 +189,8 @@ clg_status ep_write_tensor(const ep_host *host, const OrtValue *tensor, arena *m
                            (int)element);
         goto end;
     }
-    wire_put_packed_ints(w, 1, dims, rank);
-    wire_put_int(w, 2, ep_dtype(element));
+    wire_put_packed_ints(w, DIMS, dims, rank);
+    wire_put_int(w, DATA_TYPE, ep_dtype(element));
     status = write_elements(host, tensor, n, ep_dtype(element), memory, inline_bytes, out_data,
                             out_size_bytes, w);
 end:
@@ -217,13 +209,13 @@ static clg_status write_shape(const ep_host *host, const OrtTensorTypeAndShapeIn
     if (rank == 0 || rank > CLG_MAX_RANK) return CLG_OK;
     EP_TRY_ORT(host, host->api->GetDimensions(tensor, dims, rank));
     EP_TRY_ORT(host, host->api->GetSymbolicDimensions(tensor, symbols, rank));
-    wire_begin(w, 2);
+    wire_begin(w, TENSOR_SHAPE);
     for (size_t i = 0; i < rank; i++) {
-        wire_begin(w, 1);
+        wire_begin(w, SHAPE_DIM);
         if (dims[i] >= 0)
-            wire_put_int(w, 1, dims[i]);
+            wire_put_int(w, DIM_VALUE, dims[i]);
         else if (symbols[i] != NULL && symbols[i][0] != '\0')
-            wire_put_string(w, 2, symbols[i]);
+            wire_put_string(w, DIM_PARAM, symbols[i]);
         wire_end(w);
     }
     wire_end(w);
@@ -247,8 +239,8 @@ static clg_status write_contained(const ep_host *host, enum ONNXType kind, const
         EP_TRY_ORT(host, host->api->CastTypeInfoToOptionalTypeInfo(type, &optional));
         EP_TRY_ORT(host, host->api->GetOptionalContainedTypeInfo(optional, &element));
     }
-    wire_begin(w, kind == ONNX_TYPE_SEQUENCE ? 4 : 9);
-    wire_begin(w, 1);
+    wire_begin(w, kind == ONNX_TYPE_SEQUENCE ? TYPE_SEQUENCE : TYPE_OPTIONAL);
+    wire_begin(w, LIST_ELEMENT);
     clg_status status = write_type(host, element, true, depth + 1, w);
     wire_end(w);
     wire_end(w);
@@ -269,8 +261,8 @@ static clg_status write_type(const ep_host *host, const OrtTypeInfo *type, bool 
     ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
     EP_TRY_ORT(host, host->api->CastTypeInfoToTensorInfo(type, &tensor));
     EP_TRY_ORT(host, host->api->GetTensorElementType(tensor, &element));
-    wire_begin(w, 1);
-    wire_put_int(w, 1, ep_dtype(element));
+    wire_begin(w, TYPE_TENSOR);
+    wire_put_int(w, TENSOR_ELEMENT, ep_dtype(element));
     clg_status status = with_shape ? write_shape(host, tensor, w) : CLG_OK;
     wire_end(w);
     return status;

@@ -6,6 +6,8 @@
 
 #include "base/hash_map.h"
 #include "ep_attributes.h"
+#include "onnx/onnx_fields.h"
+#include "tensor/formats/tensor_fields.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,9 +17,6 @@
 #define INLINE_BYTES 127
 #define MAX_NESTING 32
 #define IR_VERSION 10
-#define ATTRIBUTE_GRAPH 5
-/* GraphProto.output. Its declared shapes may be wrong, and are not written. */
-#define MODEL_OUTPUT 12
 
 typedef struct model_writer {
     const ep_host *host;
@@ -35,15 +34,15 @@ static clg_status write_name(model_writer *m, uint32_t field, const OrtValueInfo
     return CLG_OK;
 }
 
-/* Appends a ValueInfoProto. */
+/* Appends a ValueInfoProto. The declared shapes of outputs may be wrong, and are not written. */
 static clg_status write_port(model_writer *m, uint32_t field, const OrtValueInfo *value)
 {
     const OrtTypeInfo *type = NULL;
     EP_TRY_ORT(m->host, m->host->api->GetValueInfoTypeInfo(value, &type));
     wire_begin(&m->w, field);
-    CLG_TRY(write_name(m, 1, value));
-    wire_begin(&m->w, 2);
-    CLG_TRY(ep_write_type(m->host, type, field != MODEL_OUTPUT, &m->w));
+    CLG_TRY(write_name(m, VALUE_INFO_NAME, value));
+    wire_begin(&m->w, VALUE_INFO_TYPE);
+    CLG_TRY(ep_write_type(m->host, type, field != GRAPH_OUTPUT, &m->w));
     wire_end(&m->w);
     wire_end(&m->w);
     return CLG_OK;
@@ -54,9 +53,9 @@ static void write_entry(wire_writer *w, const char *key, size_t value)
 {
     char text[32];
     (void)snprintf(text, sizeof text, "%zu", value);
-    wire_begin(w, 13);
-    wire_put_string(w, 1, key);
-    wire_put_string(w, 2, text);
+    wire_begin(w, EXTERNAL_DATA);
+    wire_put_string(w, ENTRY_KEY, key);
+    wire_put_string(w, ENTRY_VALUE, text);
     wire_end(w);
 }
 
@@ -71,16 +70,16 @@ static clg_status write_weight(model_writer *m, const OrtValueInfo *value)
                          name);
     }
     ep_weight weight = {0};
-    wire_begin(&m->w, 5);
+    wire_begin(&m->w, GRAPH_INITIALIZER);
     CLG_TRY(ep_write_tensor(m->host, tensor, m->memory, INLINE_BYTES, &weight.data,
                             &weight.size_bytes, &m->w));
-    CLG_TRY(write_name(m, 8, value));
+    CLG_TRY(write_name(m, NAME, value));
     if (weight.data != NULL) {
         ep_onnx *onnx = m->onnx;
         CLG_TRY(MEMORY_RESERVE(onnx->weights, onnx->weights_capacity, onnx->n_weights + 1));
         write_entry(&m->w, "location", onnx->n_weights);
         write_entry(&m->w, "length", weight.size_bytes);
-        wire_put_int(&m->w, 14, 1); /* EXTERNAL */
+        wire_put_int(&m->w, DATA_LOCATION, LOCATION_EXTERNAL);
         onnx->weights[onnx->n_weights++] = weight;
     }
     wire_end(&m->w);
@@ -100,26 +99,26 @@ static clg_status write_graph(model_writer *m, const OrtGraph *graph, size_t dep
 static clg_status write_node(model_writer *m, const ep_node *node, size_t depth)
 {
     wire_writer *w = &m->w;
-    wire_begin(w, 1);
+    wire_begin(w, GRAPH_NODE);
     for (size_t i = 0; i < node->inputs.count; i++)
-        CLG_TRY(write_name(m, 1, node->inputs.items[i]));
+        CLG_TRY(write_name(m, NODE_INPUT, node->inputs.items[i]));
     for (size_t i = 0; i < node->outputs.count; i++)
-        CLG_TRY(write_name(m, 2, node->outputs.items[i]));
-    wire_put_string(w, 3, node->name);
-    wire_put_string(w, 4, node->op_type);
-    wire_put_string(w, 7, node->domain);
+        CLG_TRY(write_name(m, NODE_OUTPUT, node->outputs.items[i]));
+    wire_put_string(w, NODE_NAME, node->name);
+    wire_put_string(w, NODE_OP_TYPE, node->op_type);
+    wire_put_string(w, NODE_DOMAIN, node->domain);
     clg_status status = ep_write_attributes(m->host, node->node, m->memory, w);
     if (status != CLG_OK) return error_prefix(status, "node '%s' (%s)", node->name, node->op_type);
     const OrtGraph **graphs = NULL;
     const char **names = NULL;
     CLG_TRY(ep_node_subgraphs(m->host, node, m->memory, &graphs, &names));
     for (size_t i = 0; i < node->n_subgraphs; i++) {
-        wire_begin(w, 5);
-        wire_put_string(w, 1, names[i]);
-        wire_begin(w, 6);
+        wire_begin(w, NODE_ATTRIBUTE);
+        wire_put_string(w, ATTR_NAME, names[i]);
+        wire_begin(w, ATTR_G);
         CLG_TRY(write_graph(m, graphs[i], depth + 1));
         wire_end(w);
-        wire_put_int(w, 20, ATTRIBUTE_GRAPH);
+        wire_put_int(w, ATTR_TYPE, TYPED_GRAPH);
         wire_end(w);
     }
     wire_end(w);
@@ -136,12 +135,13 @@ static clg_status write_graph(model_writer *m, const OrtGraph *graph, size_t dep
     const char *name = NULL;
     CLG_TRY(ep_graph_read(m->host, graph, m->memory, &g));
     EP_TRY_ORT(m->host, m->host->api->Graph_GetName(graph, &name));
-    wire_put_string(&m->w, 2, name[0] != '\0' ? name : "body");
+    wire_put_string(&m->w, GRAPH_NAME, name[0] != '\0' ? name : "body");
     for (size_t i = 0; i < g.initializers.count; i++)
         CLG_TRY(write_weight(m, g.initializers.items[i]));
-    for (size_t i = 0; i < g.inputs.count; i++) CLG_TRY(write_port(m, 11, g.inputs.items[i]));
+    for (size_t i = 0; i < g.inputs.count; i++)
+        CLG_TRY(write_port(m, GRAPH_INPUT, g.inputs.items[i]));
     for (size_t i = 0; i < g.outputs.count; i++)
-        CLG_TRY(write_port(m, MODEL_OUTPUT, g.outputs.items[i]));
+        CLG_TRY(write_port(m, GRAPH_OUTPUT, g.outputs.items[i]));
     for (size_t i = 0; i < g.n_nodes; i++) CLG_TRY(write_node(m, &g.nodes[i], depth));
     return CLG_OK;
 }
@@ -157,7 +157,7 @@ static clg_status declare_read(model_writer *m, const OrtValueInfo *value)
     if (name[0] == '\0' || hash_map_get_string(&m->declared, name) != HASH_MAP_NONE) return CLG_OK;
     CLG_TRY(hash_map_set_string(&m->declared, name, 1));
     CLG_TRY(is_constant(m->host, value, &constant));
-    return constant ? write_weight(m, value) : write_port(m, 11, value);
+    return constant ? write_weight(m, value) : write_port(m, GRAPH_INPUT, value);
 }
 
 static clg_status declare_node(model_writer *m, const ep_node *node)
@@ -180,12 +180,12 @@ static clg_status write_outputs(model_writer *m, const ep_graph *graph, const ep
         const char *name = NULL;
         CLG_TRY(ep_value_name(m->host, graph->outputs.items[i], &name));
         if (hash_map_get_string(&m->declared, name) == HASH_MAP_NONE) continue;
-        CLG_TRY(write_port(m, MODEL_OUTPUT, graph->outputs.items[i]));
+        CLG_TRY(write_port(m, GRAPH_OUTPUT, graph->outputs.items[i]));
         n++;
     }
     for (size_t i = 0; n == 0 && last != NULL && i < last->outputs.count; i++)
         if (last->outputs.items[i] != NULL)
-            CLG_TRY(write_port(m, MODEL_OUTPUT, last->outputs.items[i]));
+            CLG_TRY(write_port(m, GRAPH_OUTPUT, last->outputs.items[i]));
     return CLG_OK;
 }
 
@@ -198,9 +198,9 @@ static clg_status write_opsets(model_writer *m, const OrtGraph *graph)
     if (domains == NULL || versions == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     EP_TRY_ORT(m->host, m->host->api->Graph_GetOperatorSets(graph, domains, versions, n));
     for (size_t i = 0; i < n; i++) {
-        wire_begin(&m->w, 8);
-        wire_put_string(&m->w, 1, domains[i]);
-        wire_put_int(&m->w, 2, versions[i]);
+        wire_begin(&m->w, MODEL_OPSET_IMPORT);
+        wire_put_string(&m->w, OPSET_DOMAIN, domains[i]);
+        wire_put_int(&m->w, OPSET_VERSION, versions[i]);
         wire_end(&m->w);
     }
     return CLG_OK;
@@ -209,11 +209,11 @@ static clg_status write_opsets(model_writer *m, const OrtGraph *graph)
 static clg_status write_model(model_writer *m, const ep_graph *graph, const bool *skipped)
 {
     const ep_node *last = NULL;
-    wire_put_int(&m->w, 1, IR_VERSION);
-    wire_put_string(&m->w, 2, "clgraph");
+    wire_put_int(&m->w, MODEL_IR_VERSION, IR_VERSION);
+    wire_put_string(&m->w, MODEL_PRODUCER_NAME, "clgraph");
     CLG_TRY(write_opsets(m, graph->graph));
-    wire_begin(&m->w, 7);
-    wire_put_string(&m->w, 2, "group");
+    wire_begin(&m->w, MODEL_GRAPH);
+    wire_put_string(&m->w, GRAPH_NAME, "group");
     for (size_t i = 0; i < graph->n_nodes; i++) {
         if (skipped != NULL && skipped[i]) continue;
         last = &graph->nodes[i];

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 extern const char sys_separator; /* joins paths */
 
@@ -97,10 +98,9 @@ int sys_list(const char *folder, bool (*visit)(void *user, const char *name), vo
 const char *sys_env(const char *name);
 /* Writes the text for an errno; false when there is none. Thread-safe. */
 bool sys_strerror(int number, char *buffer, size_t n_bytes);
-/* As pthread_cond_init, for sys_condition_wait_for, which waits at most `ms` milliseconds, on a
- * clock that nobody sets, where the system has one for condition variables. */
-int sys_condition_init(pthread_cond_t *c);
-void sys_condition_wait_for(pthread_cond_t *c, pthread_mutex_t *m, unsigned ms);
+/* The clock of sys_condition_init's conditions: one that nobody sets, where the system has one. */
+extern const clockid_t sys_wait_clock;
+int sys_condition_init(pthread_cond_t *c); /* as pthread_cond_init */
 /* As pthread_create; the new thread blocks the program's signals. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
 /* Calls child() in each process that is forked from now on, before fork returns in it. Does nothing

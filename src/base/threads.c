@@ -41,7 +41,15 @@ clg_status condition_init(condition *c)
 
 void condition_wait_for(condition *c, mutex *m, unsigned ms)
 {
-    sys_condition_wait_for(c, &m->lock, ms);
+    struct timespec until;
+    (void)clock_gettime(sys_wait_clock, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    (void)pthread_cond_timedwait(c, &m->lock, &until);
 }
 
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Field numbers of ONNX's messages (onnx.proto), for the importer and for saving. TensorProto's are
- * in tensor/formats.
+ * Field numbers of ONNX's messages (onnx.proto), for the importer, for saving, and for the provider
+ * for ONNX Runtime. TensorProto's are in tensor/formats/tensor_fields.h.
  */
 #ifndef CLG_ONNX_ONNX_FIELDS_H
 #define CLG_ONNX_ONNX_FIELDS_H
@@ -50,6 +50,9 @@ enum { /* AttributeProto */
        ATTR_SPARSE_TENSOR = 22,
        ATTR_SPARSE_TENSORS = 23
 };
+/* AttributeProto.AttributeType */
+enum { TYPED_FLOAT = 1, TYPED_INT, TYPED_STRING, TYPED_TENSOR, TYPED_GRAPH, TYPED_FLOATS };
+enum { TYPED_INTS = 7, TYPED_STRINGS = 8 };
 enum { /* FunctionProto */
        FUNCTION_NAME = 1,
        FUNCTION_INPUT = 4,

@@ -249,11 +249,10 @@ int sys_list(const char *folder, bool (*visit)(void *user, const char *name), vo
     return number == 0 ? 0 : -1;
 }
 
-/* The clock of waits: one that nobody sets, where a condition variable can follow it. */
 #ifdef __APPLE__
-#define WAIT_CLOCK CLOCK_REALTIME
+const clockid_t sys_wait_clock = CLOCK_REALTIME;
 #else
-#define WAIT_CLOCK CLOCK_MONOTONIC
+const clockid_t sys_wait_clock = CLOCK_MONOTONIC;
 #endif
 
 int sys_condition_init(pthread_cond_t *c)
@@ -262,24 +261,11 @@ int sys_condition_init(pthread_cond_t *c)
     int failed = pthread_condattr_init(&attributes);
     if (failed) return failed;
 #ifndef __APPLE__
-    failed = pthread_condattr_setclock(&attributes, WAIT_CLOCK);
+    failed = pthread_condattr_setclock(&attributes, sys_wait_clock);
 #endif
     if (!failed) failed = pthread_cond_init(c, &attributes);
     (void)pthread_condattr_destroy(&attributes);
     return failed;
-}
-
-void sys_condition_wait_for(pthread_cond_t *c, pthread_mutex_t *m, unsigned ms)
-{
-    struct timespec until;
-    (void)clock_gettime(WAIT_CLOCK, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(c, m, &until);
 }
 
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument)

@@ -477,19 +477,8 @@ long sys_n_processors(void)
 
 int sys_condition_init(pthread_cond_t *c) { return pthread_cond_init(c, NULL); }
 
-/* Waits on the system's clock, which may be set meanwhile: winpthreads has no other one. */
-void sys_condition_wait_for(pthread_cond_t *c, pthread_mutex_t *m, unsigned ms)
-{
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(c, m, &until);
-}
+/* The system's clock, which may be set: winpthreads has no other one for conditions. */
+const clockid_t sys_wait_clock = CLOCK_REALTIME;
 
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument)
 {

@@ -10,26 +10,10 @@
 #include "base/checked.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "tensor/formats/tensor_fields.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* Field numbers of TensorProto. */
-enum {
-    DIMS = 1,
-    DATA_TYPE = 2,
-    SEGMENT = 3,
-    FLOAT_DATA = 4,
-    INT32_DATA = 5,
-    STRING_DATA = 6,
-    INT64_DATA = 7,
-    NAME = 8,
-    RAW_DATA = 9,
-    DOUBLE_DATA = 10,
-    UINT64_DATA = 11,
-    EXTERNAL_DATA = 13,
-    DATA_LOCATION = 14
-};
 
 static const char *storage_name(unsigned field)
 {

@@ -4,23 +4,11 @@
  * so that a large tensor is copied to its file only.
  */
 #include "base/files.h"
+#include "tensor/formats/tensor_fields.h"
 #include "tensor/formats/tensor_proto.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-/* Fields of TensorProto and of StringStringEntryProto. */
-enum {
-    DIMS = 1,
-    DATA_TYPE = 2,
-    STRING_DATA = 6,
-    NAME = 8,
-    RAW_DATA = 9,
-    EXTERNAL_DATA = 13,
-    DATA_LOCATION = 14
-};
-enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
-enum { LOCATION_EXTERNAL = 1 };
 
 static void put_entry(wire_writer *w, const char *key, const char *value)
 {
