@@ -61,17 +61,6 @@ static const OrtHardwareDevice *find_hardware(const ep_host *host, const clg_dev
     return NULL;
 }
 
-static const char *kind_name(clg_device_kind kind)
-{
-    switch (kind) {
-    case CLG_DEVICE_CPU: return "cpu";
-    case CLG_DEVICE_INTEGRATED_GPU: return "integrated gpu";
-    case CLG_DEVICE_DISCRETE_GPU: return "discrete gpu";
-    case CLG_DEVICE_ACCELERATOR: return "accelerator";
-    }
-    return "unknown";
-}
-
 /* Creates the OrtEpDevice of one device. */
 static clg_status create_device(const ep_host *host, OrtEpFactory *factory,
                                 const OrtHardwareDevice *hardware, const clg_device_info *device,
@@ -90,7 +79,7 @@ static clg_status create_device(const ep_host *host, OrtEpFactory *factory,
         {"platform", device->platform},
         {"driver", device->driver},
         {"opencl_version", device->opencl_version},
-        {"kind", kind_name(device->kind)},
+        {"kind", clg_device_kind_name(device->kind)},
         {"memory_bytes", memory},
         {"compute_units", units},
         {"quirks", device->quirks},

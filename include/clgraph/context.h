@@ -18,6 +18,9 @@ typedef enum clg_device_kind {
     CLG_DEVICE_ACCELERATOR = 3
 } clg_device_kind;
 
+/* Returns "cpu", "integrated gpu", "discrete gpu" or "accelerator"; "unknown" for other values. */
+CLG_API const char *clg_device_kind_name(clg_device_kind kind);
+
 typedef enum clg_kernel_class {
     CLG_KERNELS_AUTO = 0, /* simd on CPU devices, simt on the rest */
     CLG_KERNELS_SIMD = 1, /* explicit vectors, one work-item per group */

@@ -468,6 +468,7 @@ FUNCTIONS = {
     "clg_context_recover": (c_int, [c_void_p]),
     "clg_context_selftest": (c_int, [c_void_p, c_int, c_bool, clg_progress_callback, c_void_p,
         c_void_p, c_void_p]),
+    "clg_device_kind_name": (c_char_p, [c_int]),
     "clg_device_list": (c_int, [c_void_p, c_void_p]),
     "clg_device_list_free": (None, [c_void_p, c_size_t]),
     "clg_device_probe": (c_int, [c_void_p]),

@@ -341,7 +341,7 @@ def _from_list(data: Any, number: int, name: str) -> np.ndarray:
 
 
 def from_python(data: Any, port: Any, name: str) -> Value:
-    """Returns the value of an input that is no numeric tensor: strings, a list, a dict, None."""
+    """Returns the value of an input that is not a numeric tensor: strings, a list, a dict, None."""
     if isinstance(data, Value):
         return data
     return _build(data, port.kind, port.dtype, port.key_dtype, name)

@@ -20,6 +20,17 @@ typedef struct device_list {
     clg_device_info items[];
 } device_list;
 
+const char *clg_device_kind_name(clg_device_kind kind)
+{
+    switch (kind) {
+    case CLG_DEVICE_CPU: return "cpu";
+    case CLG_DEVICE_INTEGRATED_GPU: return "integrated gpu";
+    case CLG_DEVICE_DISCRETE_GPU: return "discrete gpu";
+    case CLG_DEVICE_ACCELERATOR: return "accelerator";
+    }
+    return "unknown";
+}
+
 clg_status clg_device_list(clg_device_info **out_devices, size_t *out_n_devices)
 {
     API_REQUIRE(out_devices);

@@ -2,7 +2,7 @@
  *
  * Times builds and launches that a quirk would make slow. Times are the least of several, in turn
  * with what they are compared with, and the margins are wide: the measured effects are 3 to 4 times
- * as large. Also finds out whether a device reads host memory in place, which is no question of
+ * as large. Also finds out whether a device reads host memory in place, which does not depend on
  * time: it shows in what the device reads after the host has written.
  */
 #include "ocl/probe_quirks.h"

@@ -18,17 +18,6 @@ typedef struct finding {
     bool is_measured;
 } finding;
 
-static const char *kind_name(clg_device_kind kind)
-{
-    switch (kind) {
-    case CLG_DEVICE_CPU: return "cpu";
-    case CLG_DEVICE_INTEGRATED_GPU: return "integrated gpu";
-    case CLG_DEVICE_DISCRETE_GPU: return "discrete gpu";
-    case CLG_DEVICE_ACCELERATOR: return "accelerator";
-    }
-    return "unknown";
-}
-
 static const char *class_name(clg_kernel_class kernels)
 {
     return kernels == CLG_KERNELS_SIMD ? "simd" : "simt";
@@ -90,7 +79,7 @@ static json_t *device_json(const clg_device_info *d, const finding *f)
                   "s:b, s:b, s:b, s:b, s:o, s:o}",
                   "selector", d->selector, "id", output_json_text(d->id), "platform",
                   output_json_text(d->platform), "name", output_json_text(d->name), "vendor",
-                  output_json_text(d->vendor), "kind", kind_name(d->kind), "class",
+                  output_json_text(d->vendor), "kind", clg_device_kind_name(d->kind), "class",
                   class_name(d->kernel_class), "driver", output_json_text(d->driver), "opencl",
                   output_json_text(d->opencl_version), "compute_units",
                   (json_int_t)d->compute_units, "global_mem_bytes", (json_int_t)d->global_mem_bytes,
@@ -169,7 +158,7 @@ static void print_device(const clg_device_info *d, const finding *f)
     print_row("id", "%s", printable(d->id));
     print_row("platform", "%s, %s", printable(d->platform), printable(d->opencl_version));
     print_row("vendor", "%s, driver %s", printable(d->vendor), printable(d->driver));
-    print_row("kind", "%s, kernels %s", kind_name(d->kind), class_name(d->kernel_class));
+    print_row("kind", "%s, kernels %s", clg_device_kind_name(d->kind), class_name(d->kernel_class));
     print_row("compute", "%u unit%s at %u MHz", d->compute_units, d->compute_units == 1 ? "" : "s",
               d->max_clock_mhz);
     print_row("memory", "%s, largest buffer %s%s", bytes_text((double)d->global_mem_bytes),

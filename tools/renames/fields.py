@@ -13,7 +13,7 @@ python3-clang). Lines of a map, where TYPE has no const and no space before its 
 
 A field is left alone, and reported, where its struct has a field of the new name already; a
 variable where its function uses that name for anything else but a field. What is only compiled on
-another system, or spelled in a macro, is reported or missed: the compiler finds it.
+another system, or in a macro, is reported or missed: the compiler finds it.
 """
 
 import argparse
