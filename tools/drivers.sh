@@ -96,7 +96,10 @@ cleanup() {
 share() { # SUITE FROM TO: FROM is TO in the suite's chroot, read-only
   local to=$folder/$1$3
   mkdir -p "$to"
-  if mountpoint -q "$to"; then return; fi
+  if mountpoint -q "$to"; then
+    [ ! "$2" -ef "$to" ] || return 0
+    umount "$to" # of an earlier call, whose folder is gone
+  fi
   mount --bind "$2" "$to"
   mounted+=("$to")
   mount -o remount,bind,ro "$to"

@@ -82,7 +82,9 @@ typedef struct clg_context_options {
      * $CLG_COMPILE_HELPER, else beside the library; "off": none; else an absolute path. Never
      * started from a setuid program. */
     const char *compile_helper;
-    uint32_t compile_limit_s;   /* seconds for a build; 0: 60. CLBlast's may take 5 times that */
+    /* Seconds for a build; 0: 60. CLBlast's may take 5 times that. Where the system tells for how
+     * long a process waited for a processor, as Linux does, that time does not count. */
+    uint32_t compile_limit_s;
     uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
     /* Longest time of a launch, which systems limit where a GPU drives a display: longer ones are
      * divided, where possible. 0: 500 on GPUs, unlimited elsewhere; UINT32_MAX: unlimited. */

@@ -28,6 +28,9 @@ bool child_start(child *c);
 void child_read_output(child *c);
 /* Returns the child's resident memory in bytes; 0 where the system does not report it. */
 uint64_t child_resident_bytes(const child *c);
+/* Returns for how many nanoseconds the child's first thread, which compiles, was ready to run and
+ * other processes had the processors; 0 where the system does not report it. */
+uint64_t child_waited_ns(const child *c);
 /* Kills the worker, with the compilers and linkers that it has started; does nothing if it is not
  * running. */
 void child_kill(child *c);

@@ -105,17 +105,25 @@ void child_read_output(child *c)
     }
 }
 
-uint64_t child_resident_bytes(const child *c)
+/* Reads /proc/PID/`file`, a line of numbers; returns the second one, or 0 if there is none. */
+static uint64_t second_number(const child *c, const char *file)
 {
     char path[64], line[128] = "";
-    (void)snprintf(path, sizeof path, "/proc/%ld/statm", (long)c->process);
+    (void)snprintf(path, sizeof path, "/proc/%ld/%s", (long)c->process, file);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
     const ssize_t n = read(fd, line, sizeof line - 1);
     (void)close(fd);
-    const char *second = n > 0 ? strchr(line, ' ') : NULL; /* the 2nd field: resident pages */
-    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    const char *second = n > 0 ? strchr(line, ' ') : NULL;
+    return second ? strtoull(second, NULL, 10) : 0;
 }
+
+uint64_t child_resident_bytes(const child *c)
+{
+    return second_number(c, "statm") * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t child_waited_ns(const child *c) { return second_number(c, "schedstat"); }
 
 static void forget(child *c)
 {

@@ -69,6 +69,12 @@ uint64_t child_resident_bytes(const child *c)
     return counters.WorkingSetSize;
 }
 
+uint64_t child_waited_ns(const child *c)
+{
+    (void)c; /* Windows does not report it */
+    return 0;
+}
+
 void child_kill(child *c)
 {
     if (!c->is_running) return;

@@ -62,14 +62,16 @@ static char *last_words(const child *c)
  * a readable channel is a closed one. */
 static bool parent_is_gone(const supervisor *s) { return channel_is_readable(s->parent, 0); }
 
-/* Waits for the worker's next message, for at most n_limits times the limit of one program. Returns
+/* Waits for the worker's next message, for at most n_limits times the limit of one program; time in
+ * which other processes had the processors does not count, up to HELPER_MOST_WAITING times. Returns
  * false when the worker ended or was killed; out then says how. Ends this process when the library
  * has closed the channel. */
 static bool await(supervisor *s, uint32_t n_limits, char **out_data, size_t *out_n_bytes,
                   helper_reply *out)
 {
     child *c = &s->child;
-    const uint64_t until = time_now_ns() + helper_limit_ns(s->hello.limit_s, n_limits);
+    const uint64_t start = time_now_ns(), waited = child_waited_ns(c);
+    const uint64_t limit = helper_limit_ns(s->hello.limit_s, n_limits);
     *out = (helper_reply){0};
     while (!channel_is_readable(c->channel, SLICE_MS)) {
         child_read_output(c);
@@ -77,7 +79,9 @@ static bool await(supervisor *s, uint32_t n_limits, char **out_data, size_t *out
             child_kill(c);
             exit(0);
         }
-        const bool is_late = time_now_ns() > until;
+        const uint64_t lasted = time_now_ns() - start;
+        const bool is_late = lasted > limit && (lasted - limit > child_waited_ns(c) - waited ||
+                                                lasted / HELPER_MOST_WAITING > limit);
         const bool is_large =
             s->hello.max_memory_bytes && child_resident_bytes(c) > s->hello.max_memory_bytes;
         if (!is_late && !is_large) continue;

@@ -8,20 +8,27 @@
  *   CLG_CRASH_NOT    if set, only on programs that do not contain this string
  *   CLG_CRASH_AT     "build", or "launch", where PoCL compiles as well
  *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; or, at a build, error: the driver
- *                    gets an option with which nothing compiles, and reports the error
+ *                    gets an option with which nothing compiles, and reports the error; or crowd:
+ *                    other processes keep the processor busy for CROWD_MS, then it goes on
  *   CLG_CRASH_LOG    a file, to which each crash appends a byte
  *   CLG_CRASH_TIMES  if set, crash only until the log has this many bytes
  */
+#define _GNU_SOURCE /* CPU_SET */
 #define LAYER_NAME "clgraph's crashing compiler"
 #include "opencl_layer.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PIECE_BYTES ((size_t)16 << 20)
+#define N_CROWD 4
+#define CROWD_MS 5500
 
 static int is(const char *variable, const char *value)
 {
@@ -48,8 +55,43 @@ static int is_due(void)
     return note() < (times ? atol(times) : 1L << 30);
 }
 
+static long now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Computes for CROWD_MS on one processor, which N_CROWD other processes share. */
+static void be_in_crowd(void)
+{
+    cpu_set_t all, one;
+    pid_t crowd[N_CROWD];
+    int first = 0;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) abort();
+    while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, &all)) first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) abort();
+    const long end = now_ms() + CROWD_MS;
+    for (int i = 0; i < N_CROWD; i++) {
+        crowd[i] = fork();
+        if (crowd[i] != 0) continue;
+        while (now_ms() < end) continue;
+        _exit(0);
+    }
+    while (now_ms() < end) continue;
+    for (int i = 0; i < N_CROWD; i++)
+        if (crowd[i] > 0) (void)waitpid(crowd[i], NULL, 0);
+    (void)sched_setaffinity(0, sizeof all, &all);
+}
+
 static void die(void)
 {
+    if (is("CLG_CRASH_BY", "crowd")) {
+        be_in_crowd();
+        return;
+    }
     fputs("crashing compiler: it happens now\n", stderr);
     if (is("CLG_CRASH_BY", "fault")) (void)raise(SIGSEGV);
     if (is("CLG_CRASH_BY", "exit")) exit(1);

@@ -135,7 +135,8 @@ size_t helper_n_parallel(void)
 
 static uint64_t deadline(const helper_pool *pool, uint32_t n_limits)
 {
-    return time_now_ns() + helper_limit_ns(pool->limit_s, n_limits) + GRACE_NS;
+    const uint64_t limit = helper_limit_ns(pool->limit_s, n_limits);
+    return time_now_ns() + limit * HELPER_MOST_WAITING + GRACE_NS;
 }
 
 static clg_status receive(process *p, uint64_t until, process_keep_waiting keep_waiting, void *user,

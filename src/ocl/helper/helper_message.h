@@ -86,12 +86,15 @@ typedef struct helper_reply {
     size_t content_bytes;
 } helper_reply;
 
+/* A worker on a busy machine, which waits for a processor, may take this many times the limit. */
+#define HELPER_MOST_WAITING 5
+
 /* Returns the time limit of a request in nanoseconds: n_limits times limit_s seconds, at most
- * UINT32_MAX seconds. */
+ * UINT32_MAX / 8 seconds. */
 static inline uint64_t helper_limit_ns(uint32_t limit_s, uint32_t n_limits)
 {
     const uint64_t seconds = (uint64_t)limit_s * n_limits;
-    return (seconds < UINT32_MAX ? seconds : UINT32_MAX) * UINT64_C(1000000000);
+    return (seconds < UINT32_MAX / 8 ? seconds : UINT32_MAX / 8) * UINT64_C(1000000000);
 }
 
 /* Append a message, preceded by its size. A failure is recorded in the strbuf. */

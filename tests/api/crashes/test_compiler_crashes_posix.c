@@ -79,6 +79,21 @@ TEST(crash__killed) { die_by("launch", "kill", false); }
 TEST(crash__endless_loop) { die_by("build", "loop", false); }
 TEST(crash__all_memory) { die_by("build", "memory", false); }
 
+/* The compiler takes longer than its limit, but waits for a processor most of that time. */
+TEST(crash__no_processor_is_no_hang)
+{
+    clg_model *m = wd_convolution();
+    const uint32_t limit_s = cd_limit_s;
+    cd_limit_s = 4; /* below CROWD_MS of the layer */
+    cd_dies(WINOGRAD_4X4, "build", "crowd", "1");
+    clg_context *context = cd_context("crowd", NULL);
+    cd_limit_s = limit_s;
+    expect_conv(context, m, true);
+    assert_true(cd_n_crashes() > 0);
+    clg_context_free(context);
+    clg_model_free(m);
+}
+
 TEST(crash__once_is_not_enough)
 {
     clg_model *m = wd_convolution();
