@@ -74,8 +74,10 @@ typedef struct clg_context_options {
     /* Folder of the cache of compiled programs; NULL: $CLG_CACHE_DIR, else the user's cache folder;
      * "" keeps everything in memory. */
     const char *cache_dir;
-    uint32_t cpu_threads; /* compute units of a CPU device to use; 0: all */
-    bool profiling;       /* queues record time stamps; needed by clg_session_profile */
+    /* Compute units of a CPU device to use, the first ones; 0: all. Of a part ("cpu/1"): the size
+     * of the parts into which the device is cut; 0: 1. */
+    uint32_t cpu_threads;
+    bool profiling; /* queues record time stamps; needed by clg_session_profile */
     clg_selftest selftest;
     /* The program clgraph-compile, in which kernels are compiled first: a driver's compiler that
      * crashes, hangs or takes all memory ends that process and not this one. NULL:
@@ -98,12 +100,22 @@ typedef struct clg_context_options {
 /* Opens the best device that matches selector. A selector, case-insensitive, is one of these (the
  * first that fits): auto, gpu, cpu, all; id:...; a platform's vendor (nvidia, amd, intel, pocl,
  * mesa); P:D as in clg_device_info; the name of a device or platform, or a part of one. WORD#N is
- * the N-th match of WORD, from 0. NULL means $CLG_DEVICE, else auto. options may be NULL.
+ * the N-th match of WORD, from 0; WORD/I or WORD#N/I is part I of that CPU, from 0 (cpu_threads).
+ * NULL means $CLG_DEVICE, else auto. options may be NULL.
  * With an empty cache this compiles small probes. Errors: NO_OPENCL, NO_DEVICE (the message lists
  * the devices), UNSUPPORTED_DEVICE, OUT_OF_DEVICE_MEMORY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_context_create(const char *selector,
                                                    const clg_context_options *options,
                                                    clg_context **out_context);
+/* Opens each device of a list, "gpu,cpu/0" or "all", in its order; the first is what
+ * clg_context_create opens. Free the array, and the contexts in it, with clg_context_list_free; a
+ * context that is taken out of it is replaced by NULL. Errors: those of clg_context_create, of the
+ * first device that cannot be opened. */
+CLG_API CLG_MUST_USE clg_status clg_context_create_list(const char *selector,
+                                                        const clg_context_options *options,
+                                                        clg_context ***out_contexts,
+                                                        size_t *out_n_contexts);
+CLG_API void clg_context_list_free(clg_context **contexts, size_t n_contexts);
 /* Returns the device, probed; borrowed, lives as long as the context. NULL for NULL. */
 CLG_API const clg_device_info *clg_context_device(const clg_context *context);
 /* Opens the device again, in another OpenCL context, if it was lost (DEVICE_LOST: a reset of the

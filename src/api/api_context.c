@@ -9,36 +9,87 @@
 
 #include <clgraph/inspect.h>
 
-/* Sets *out_index to the best device for the selector; NULL means $CLG_DEVICE, else auto. */
-static clg_status choose_device(const char *selector, const char *fallback, size_t *out_index)
+/* Finds the devices of a selector; NULL means $CLG_DEVICE, else auto. Free *out_choices with
+ * memory_free. */
+static clg_status choose_devices(const char *selector, const char *fallback,
+                                 device_choice **out_choices, size_t *out_n)
 {
     device_record *records;
     device_caps *caps;
-    size_t n, n_chosen = 0, *chosen = NULL;
+    size_t n;
     if (!selector) selector = env_get("CLG_DEVICE");
     if (!selector) selector = "auto";
     CLG_TRY(ocl_enumerate(&records, &caps, &n));
-    clg_status status = caps_select(records, caps, n, selector, fallback, &chosen, &n_chosen);
-    if (status == CLG_OK) *out_index = chosen[0];
-    memory_free(chosen);
+    clg_status status = caps_select(records, caps, n, selector, fallback, out_choices, out_n);
     device_caps_free(caps, n);
     device_records_free(records, n);
     return status;
+}
+
+static clg_status open_choice(const device_choice *choice, const clg_context_options *o,
+                              clg_context **out_context)
+{
+    ocl_context *ocl;
+    ocl_context_options below = api_ocl_options(o);
+    if (choice->part != DEVICE_WHOLE) {
+        below.is_part = true;
+        below.part = (uint32_t)choice->part;
+    }
+    CLG_TRY(ocl_context_create(choice->index, &below, &ocl));
+    return api_context_open(ocl, &below, o, false, out_context);
 }
 
 clg_status clg_context_create(const char *selector, const clg_context_options *options,
                               clg_context **out_context)
 {
     clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
-    size_t index;
-    ocl_context *ocl;
+    device_choice *choices;
+    size_t n;
     API_REQUIRE(out_context);
     *out_context = NULL;
     API_OPTIONS(options, o);
-    CLG_TRY(choose_device(selector, o.fallback, &index));
-    const ocl_context_options below = api_ocl_options(&o);
-    CLG_TRY(ocl_context_create(index, &below, &ocl));
-    return api_context_open(ocl, &below, &o, false, out_context);
+    CLG_TRY(choose_devices(selector, o.fallback, &choices, &n));
+    const clg_status status = open_choice(&choices[0], &o, out_context);
+    memory_free(choices);
+    return status;
+}
+
+static clg_status open_choices(const device_choice *choices, const clg_context_options *o, size_t n,
+                               clg_context **contexts)
+{
+    for (size_t i = 0; i < n; i++) CLG_TRY(open_choice(&choices[i], o, &contexts[i]));
+    return CLG_OK;
+}
+
+clg_status clg_context_create_list(const char *selector, const clg_context_options *options,
+                                   clg_context ***out_contexts, size_t *out_n_contexts)
+{
+    clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
+    device_choice *choices;
+    size_t n;
+    API_REQUIRE(out_contexts);
+    API_REQUIRE(out_n_contexts);
+    *out_contexts = NULL;
+    *out_n_contexts = 0;
+    API_OPTIONS(options, o);
+    CLG_TRY(choose_devices(selector, o.fallback, &choices, &n));
+    clg_context **contexts = memory_zalloc(n, sizeof *contexts);
+    const clg_status status =
+        contexts ? open_choices(choices, &o, n, contexts) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memory_free(choices);
+    if (status != CLG_OK) {
+        clg_context_list_free(contexts, n);
+        return status;
+    }
+    *out_contexts = contexts;
+    *out_n_contexts = n;
+    return CLG_OK;
+}
+
+void clg_context_list_free(clg_context **contexts, size_t n_contexts)
+{
+    for (size_t i = 0; contexts && i < n_contexts; i++) context_handle_free(contexts[i]);
+    memory_free(contexts);
 }
 
 clg_status api_context_open(ocl_context *ocl, const ocl_context_options *below,

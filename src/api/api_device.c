@@ -66,6 +66,23 @@ void clg_device_list_free(clg_device_info *devices, size_t n_devices)
     memory_free(list);
 }
 
+/* Lists the devices of the choices, each once. */
+static clg_status list_devices(const device_choice *choices, size_t n, size_t **out_indices,
+                               size_t *out_n)
+{
+    size_t *indices = memory_zalloc(n, sizeof *indices), count = 0;
+    if (!indices) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < count && indices[k] != choices[i].index) k++;
+        indices[k] = choices[i].index;
+        if (k == count) count++;
+    }
+    *out_indices = indices;
+    *out_n = count;
+    return CLG_OK;
+}
+
 clg_status clg_device_select(const char *selector, const char *fallback, size_t **out_indices,
                              size_t *out_n_indices)
 {
@@ -78,10 +95,14 @@ clg_status clg_device_select(const char *selector, const char *fallback, size_t 
     device_caps *caps;
     size_t n;
     CLG_TRY(ocl_enumerate(&records, &caps, &n));
-    clg_status status = caps_select(records, caps, n, selector ? selector : "auto", fallback,
-                                    out_indices, out_n_indices);
+    device_choice *choices;
+    size_t n_choices;
+    clg_status status =
+        caps_select(records, caps, n, selector ? selector : "auto", fallback, &choices, &n_choices);
     device_records_free(records, n);
     device_caps_free(caps, n);
+    if (status == CLG_OK) status = list_devices(choices, n_choices, out_indices, out_n_indices);
+    memory_free(choices);
     return status;
 }
 

@@ -142,11 +142,18 @@ void device_caps_deinit(device_caps *caps);
  * caps_select returns such a device when it is named, so call this before creating a context. */
 clg_status caps_check(const device_record *record);
 
-/* Returns the devices that a selector means (CLI.md), best first, as indices into records.
- * `fallback` may be NULL. NO_DEVICE, with a list of the devices, when nothing matches. Free
- * *out_indices with memory_free. */
+/* A device that a selector means, or a part of one. */
+typedef struct device_choice {
+    size_t index; /* into the records */
+    int32_t part; /* of a CPU device, from 0; DEVICE_WHOLE: all of it */
+} device_choice;
+#define DEVICE_WHOLE (-1)
+
+/* Returns the devices that a selector means (CLI.md), best first, without duplicates. `fallback`
+ * may be NULL. NO_DEVICE, with a list of the devices, when nothing matches. Free *out_choices with
+ * memory_free. */
 clg_status caps_select(const device_record *records, const device_caps *caps, size_t n,
-                       const char *selector, const char *fallback, size_t **out_indices,
-                       size_t *out_n_indices);
+                       const char *selector, const char *fallback, device_choice **out_choices,
+                       size_t *out_n_choices);
 
 #endif

@@ -6,8 +6,8 @@
  * vendor's keyword; P:D (platform and device index); the whole name of a device; the whole name of
  * a platform; a part of either name. The four words, ids and keywords are never searched for in
  * names: PoCL on an AMD processor is not `amd`. The matching devices are sorted, best first. WORD
- * means the first, WORD#N the N-th from 0, `all` all of them. A comma separates words unless it is
- * part of a name that matches. See decision 3. */
+ * means the first, WORD#N the N-th from 0, `all` all of them. /P after either means part P of a CPU.
+ * A comma separates words unless it is part of a name that matches. See decision 3. */
 #include "caps/caps.h"
 
 #include "base/log.h"
@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-#define MAX_PARTS 64         /* parts of a comma-separated list */
+#define MAX_ITEMS 64         /* items of a comma-separated list */
 #define MAX_LISTED 24        /* devices listed in an error message */
 #define MAX_QUOTED_BYTES 120 /* bytes of a selector quoted in a message */
 
@@ -35,7 +35,8 @@ typedef enum mismatch {
     NO_VENDOR,
     NO_WORD,
     OUT_OF_RANGE,
-    TOO_MANY_PARTS
+    NO_CPU,
+    TOO_MANY_ITEMS
 } mismatch;
 
 typedef struct problem {
@@ -51,9 +52,10 @@ typedef struct choice {
     const device_caps *caps;
     size_t count;
     size_t *matches, n_matches; /* of the current word; capacity `count` */
-    size_t *chosen, n_chosen;   /* capacity `count` */
-    problem problem;            /* why the selector matches nothing */
-    bool explain;               /* the error message lists why auto skips devices */
+    device_choice *chosen;      /* capacity `count`, for whole devices, and MAX_ITEMS, for parts */
+    size_t n_chosen;
+    problem problem; /* why the selector matches nothing */
+    bool explain;    /* the error message lists why auto skips devices */
 } choice;
 
 static void match(choice *c, size_t index) { c->matches[c->n_matches++] = index; }
@@ -186,21 +188,21 @@ static word trimmed(word w)
     return w;
 }
 
-static void choose(choice *c, size_t index)
+static void choose(choice *c, size_t index, int32_t part)
 {
     for (size_t i = 0; i < c->n_chosen; i++)
-        if (c->chosen[i] == index) return;
-    c->chosen[c->n_chosen++] = index;
+        if (c->chosen[i].index == index && c->chosen[i].part == part) return;
+    c->chosen[c->n_chosen++] = (device_choice){index, part};
 }
 
 static int quoted(word w) { return (int)(w.count < MAX_QUOTED_BYTES ? w.count : MAX_QUOTED_BYTES); }
 
-/* Splits "WORD#N" into WORD and N; returns false if w does not have this form. */
-static bool split_nth(word w, word *out_word, size_t *out_nth)
+/* Splits "WORD#N", with this sign, into WORD and N; returns false if w does not have this form. */
+static bool split_number(word w, char sign, word *out_word, size_t *out_nth)
 {
     size_t at = w.count;
     while (at > 0 && w.text[at - 1] >= '0' && w.text[at - 1] <= '9') at--;
-    if (at < 2 || at == w.count || w.text[at - 1] != '#') return false;
+    if (at < 2 || at == w.count || w.text[at - 1] != sign) return false;
     word digits = {w.text + at, w.count - at};
     *out_nth = (size_t)take_number(&digits);
     *out_word = trimmed((word){w.text, at - 1});
@@ -221,51 +223,74 @@ static problem misfit_of(choice *c, word w)
     return (problem){.mismatch = why, .part = w};
 }
 
-/* Adds the devices that match one part of the list to c->chosen; returns false, and sets
- * c->problem, if there are none. */
-static bool choose_part(choice *c, word w)
+/* Sets c->matches to the devices that WORD or WORD#N means; `all` means several. Returns false, and
+ * sets c->problem, if there are none. */
+static bool find_devices(choice *c, word w)
 {
     word base;
     size_t nth;
     if (match_word(c, w)) {
-        bool all = words_equal("all", w.text, w.count);
-        for (size_t i = 0; i < (all ? c->n_matches : 1); i++) choose(c, c->matches[i]);
+        if (!words_equal("all", w.text, w.count)) c->n_matches = 1;
         return true;
     }
-    if (!split_nth(w, &base, &nth) || !match_word(c, base)) {
+    if (!split_number(w, '#', &base, &nth) || !match_word(c, base)) {
         c->problem = misfit_of(c, w);
         return false;
     }
-    if (nth < c->n_matches) {
-        choose(c, c->matches[nth]);
+    if (nth >= c->n_matches) {
+        c->problem = (problem){OUT_OF_RANGE, w, base, c->n_matches};
+        return false;
+    }
+    c->matches[0] = c->matches[nth];
+    c->n_matches = 1;
+    return true;
+}
+
+/* Adds the devices that one item of the list means to c->chosen; returns false, and sets
+ * c->problem, if there are none. */
+static bool choose_item(choice *c, word w)
+{
+    word base;
+    size_t part;
+    if (find_devices(c, w)) {
+        for (size_t i = 0; i < c->n_matches; i++) choose(c, c->matches[i], DEVICE_WHOLE);
         return true;
     }
-    c->problem = (problem){OUT_OF_RANGE, w, base, c->n_matches};
-    return false;
+    const problem whole = c->problem;
+    if (!split_number(w, '/', &base, &part) || !find_devices(c, base)) {
+        c->problem = whole;
+        return false;
+    }
+    if (c->caps[c->matches[0]].kind != CLG_DEVICE_CPU) {
+        c->problem = (problem){.mismatch = NO_CPU, .part = w, .base = base};
+        return false;
+    }
+    choose(c, c->matches[0], (int32_t)part);
+    return true;
 }
 
 /* Resolves a whole selector. From left to right, takes the longest run of comma-separated parts
  * that matches as one word, since names may contain commas. */
 static bool choose_list(choice *c, const char *selector)
 {
-    const char *ends[MAX_PARTS];
-    size_t n_parts = 0;
+    const char *ends[MAX_ITEMS];
+    size_t n_items = 0;
     for (const char *at = selector;; at++) {
         if (*at != ',' && *at) continue;
-        if (n_parts == MAX_PARTS) {
-            c->problem = (problem){.mismatch = TOO_MANY_PARTS};
+        if (n_items == MAX_ITEMS) {
+            c->problem = (problem){.mismatch = TOO_MANY_ITEMS};
             return false;
         }
-        ends[n_parts++] = at;
+        ends[n_items++] = at;
         if (!*at) break;
     }
     const char *start = selector;
-    for (size_t part = 0; part < n_parts; part++) {
-        size_t last = n_parts;
-        while (last-- > part)
-            if (choose_part(c, trimmed((word){start, (size_t)(ends[last] - start)}))) break;
-        if (last + 1 == part) return false; /* c->problem is that of the single part */
-        part = last;
+    for (size_t item = 0; item < n_items; item++) {
+        size_t last = n_items;
+        while (last-- > item)
+            if (choose_item(c, trimmed((word){start, (size_t)(ends[last] - start)}))) break;
+        if (last + 1 == item) return false; /* c->problem is that of the single item */
+        item = last;
         start = ends[last] + 1;
     }
     return true;
@@ -300,7 +325,11 @@ static void append_problem(strbuf *t, const problem *p)
                       part, quoted(p->base), p->base.text, p->n_matches,
                       p->n_matches == 1 ? "" : "s");
         break;
-    case TOO_MANY_PARTS: strbuf_printf(t, "the list has more than %d parts", MAX_PARTS); break;
+    case NO_CPU:
+        strbuf_printf(t, "'%.*s' is out of reach: '%.*s' is no CPU, and is not divided", n, part,
+                      quoted(p->base), p->base.text);
+        break;
+    case TOO_MANY_ITEMS: strbuf_printf(t, "the list has more than %d items", MAX_ITEMS); break;
     }
 }
 
@@ -344,14 +373,14 @@ static clg_status choose_or_fall_back(choice *c, const char *selector, const cha
 }
 
 clg_status caps_select(const device_record *records, const device_caps *caps, size_t n,
-                       const char *selector, const char *fallback, size_t **out_indices,
-                       size_t *out_n_indices)
+                       const char *selector, const char *fallback, device_choice **out_choices,
+                       size_t *out_n_choices)
 {
-    *out_indices = NULL;
-    *out_n_indices = 0;
+    *out_choices = NULL;
+    *out_n_choices = 0;
     choice c = {.records = records, .caps = caps, .count = n};
     c.matches = memory_zalloc(n, sizeof *c.matches);
-    c.chosen = memory_zalloc(n, sizeof *c.chosen);
+    c.chosen = memory_zalloc(n + MAX_ITEMS, sizeof *c.chosen);
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (c.matches && c.chosen)
         status = choose_or_fall_back(&c, selector ? selector : "auto", fallback);
@@ -360,7 +389,7 @@ clg_status caps_select(const device_record *records, const device_caps *caps, si
         memory_free(c.chosen);
         return status;
     }
-    *out_indices = c.chosen;
-    *out_n_indices = c.n_chosen;
+    *out_choices = c.chosen;
+    *out_n_choices = c.n_chosen;
     return CLG_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "ocl/blas/blas.h"
+#include "ocl/cpu_parts.h"
 #include "ocl/helper/helper.h"
 #include "ocl/ocl_context.h"
 #include "ocl/probe.h"
@@ -25,7 +26,6 @@ static void destroy(ocl_context *ocl)
     if (atomic_load(&ocl->used_blas)) blas_forget_context(ocl_context_is_lost(ocl));
     if (ocl->callers_queue) (void)cl.ReleaseCommandQueue(ocl->callers_queue);
     if (ocl->handle) (void)cl.ReleaseContext(ocl->handle);
-    if (ocl->is_sub_device) (void)cl.ReleaseDevice(ocl->device);
     disk_cache_close(ocl->disk_cache);
     machine_deinit(&ocl->machine);
     mutex_deinit(&ocl->lock);
@@ -63,30 +63,33 @@ static bool wants_helper(const ocl_context *ocl, const ocl_context_options *opti
     return !options->bare && context_caps(ocl)->family != PLATFORM_OCLGRIND;
 }
 
-/* Restricts a CPU device to cpu_threads compute units, by a sub-device; 0: no restriction. */
-static clg_status take_part(ocl_context *ocl, uint32_t cpu_threads)
+/* Describes the part as a device of its own: "0:0/1". */
+static clg_status name_part(ocl_context *ocl, const ocl_context_options *options, uint32_t n_units)
 {
     device_caps *caps = &ocl->machine.caps[ocl->index];
-    if (cpu_threads == 0 || caps->kind != CLG_DEVICE_CPU || cpu_threads >= caps->compute_units)
-        return CLG_OK;
-    const cl_device_partition_property by_counts[] = {CL_DEVICE_PARTITION_BY_COUNTS,
-                                                      (cl_device_partition_property)cpu_threads,
-                                                      CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
-    cl_device_id part = NULL;
-    clg_status status = CL_DO(context_record(ocl)->name, CreateSubDevices,
-                              (ocl->device, by_counts, 1, &part, NULL));
-    if (status != CLG_OK) {
-        status = error_prefix(CLG_ERROR_UNSUPPORTED_DEVICE, "using %u of %u compute units",
-                              (unsigned)cpu_threads, (unsigned)caps->compute_units);
-        error_hint(
-            "this driver cannot split its device; leave the number of CPU threads at its default");
-        return status;
-    }
-    ocl->device = part;
-    ocl->is_sub_device = true;
-    caps->compute_units = cpu_threads;
-    ocl->machine.records[ocl->index].compute_units = cpu_threads;
-    return CLG_OK;
+    caps->compute_units = n_units;
+    ocl->machine.records[ocl->index].compute_units = n_units;
+    if (!options->is_part) return CLG_OK;
+    strbuf t;
+    strbuf_init(&t, 0);
+    strbuf_printf(&t, "%s/%u", caps->selector, (unsigned)options->part);
+    memory_free(caps->selector);
+    caps->selector = NULL;
+    const clg_status status = strbuf_take(&t, &caps->selector);
+    strbuf_deinit(&t);
+    return status;
+}
+
+/* Restricts a CPU device to some of its compute units, by a sub-device, where options say so. */
+static clg_status take_part(ocl_context *ocl, const ocl_context_options *options)
+{
+    const device_caps *caps = &ocl->machine.caps[ocl->index];
+    const uint32_t n_units = options->cpu_threads ? options->cpu_threads : options->is_part;
+    if (n_units == 0 || caps->kind != CLG_DEVICE_CPU) return CLG_OK;
+    if (n_units >= caps->compute_units && options->part == 0)
+        return name_part(ocl, options, caps->compute_units);
+    CLG_TRY(cpu_parts_take(context_record(ocl), ocl->device, n_units, options->part, &ocl->device));
+    return name_part(ocl, options, n_units);
 }
 
 static clg_status identify(ocl_context *ocl)
@@ -129,7 +132,7 @@ clg_status ocl_context_create(size_t device_index, const ocl_context_options *op
     ocl->index = device_index;
     ocl->device = ocl->machine.devices[device_index];
     CLG_TRY_GOTO(caps_check(context_record(ocl)), failed);
-    CLG_TRY_GOTO(take_part(ocl, options->cpu_threads), failed);
+    CLG_TRY_GOTO(take_part(ocl, options), failed);
     cl_int code;
     ocl->handle = cl.CreateContext(NULL, 1, &ocl->device, NULL, NULL, &code);
     CLG_TRY_GOTO(cl_check(code, "clCreateContext", context_record(ocl)->name), failed);

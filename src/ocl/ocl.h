@@ -27,8 +27,10 @@ typedef struct ocl_context ocl_context;
 
 typedef struct ocl_context_options {
     const char *cache_dir; /* folder of the disk cache; NULL: the default; "": no disk cache */
-    uint32_t cpu_threads;  /* compute units to use of a CPU device; 0: all */
-    bool profiling;        /* queues record time stamps */
+    uint32_t cpu_threads;  /* compute units to use of a CPU device; 0: all, or 1 of a part */
+    bool is_part;          /* use part `part` of a CPU device that is cut into such pieces */
+    uint32_t part;
+    bool profiling; /* queues record time stamps */
     /* Path of the compile helper; NULL: searched for; "off": none (helper.h). */
     const char *compile_helper;
     uint32_t compile_limit_s;   /* time limit of one build in the helper; 0: the default */

@@ -35,7 +35,6 @@ struct ocl_context {
     size_t index;         /* of the device in `machine` */
     cl_context handle;
     cl_device_id device;
-    bool is_sub_device;             /* created by, and released with, the context */
     cl_command_queue callers_queue; /* NULL once a queue has taken it; guarded by lock */
     mutex lock;
     upload_order uploads;

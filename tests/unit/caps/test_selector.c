@@ -42,6 +42,13 @@ static const selector_case cases[] = {
     {"beignet", "auto", "0:0", NULL},
     {"amd legacy", "auto", "0:0", NULL},
     {"intel cpu and pocl", "auto", "1:0", NULL},
+    /* parts of a CPU */
+    {"intel cpu and pocl", "cpu/1", "1:0/1", NULL},
+    {"intel cpu and pocl", "cpu#0/0,cpu#0/1,cpu#0/0", "1:0/0 1:0/1", NULL},
+    {"intel cpu and pocl", "1:0/12, 1:0", "1:0/12 1:0", NULL},
+    {"intel cpu and pocl", "cpu#7/0", "!no device matches 'cpu#7/0'", NULL},
+    {"intel cpu and pocl", "cpu/", "!no device matches 'cpu/'", NULL},
+    {"nvidia", "gpu#0/1", "!'gpu#0/1' is out of reach: 'gpu#0' is no CPU", NULL},
     /* one card through two platforms counts once, the vendor's driver first */
     {"rocm and rusticl", "auto", "1:0", NULL},
     {"rocm and rusticl", "gpu#1", "0:1", NULL},
@@ -259,19 +266,22 @@ static void machine_close(machine *m)
 /* Appends the selection as text: "0:0 1:0", or "!" and the error message. */
 static void select_text(const machine *m, const char *selector, const char *fallback, strbuf *t)
 {
-    size_t *indices, n;
-    clg_status status = caps_select(m->records, m->caps, m->n, selector, fallback, &indices, &n);
+    device_choice *choices;
+    size_t n;
+    clg_status status = caps_select(m->records, m->caps, m->n, selector, fallback, &choices, &n);
     if (status != CLG_OK) {
         assert_int_equal(status, CLG_ERROR_NO_DEVICE);
-        assert_null(indices);
+        assert_null(choices);
         assert_int_equal(n, 0);
         assert_true(*error_hint_text());
         strbuf_printf(t, "!%s", error_text());
         return;
     }
-    for (size_t i = 0; i < n; i++)
-        strbuf_printf(t, "%s%s", i > 0 ? " " : "", m->caps[indices[i]].selector);
-    memory_free(indices);
+    for (size_t i = 0; i < n; i++) {
+        strbuf_printf(t, "%s%s", i > 0 ? " " : "", m->caps[choices[i].index].selector);
+        if (choices[i].part != DEVICE_WHOLE) strbuf_printf(t, "/%d", (int)choices[i].part);
+    }
+    memory_free(choices);
 }
 
 static bool fits(const char *expected, const char *got)
@@ -319,11 +329,12 @@ TEST(selector__finds_every_device_by_place_and_id)
             }
             const char *selectors[] = {m.caps[i].selector, m.caps[i].id, shouted};
             for (size_t s = 0; s < 3; s++) {
-                size_t *indices, n;
-                assert_ok(caps_select(m.records, m.caps, m.n, selectors[s], NULL, &indices, &n));
+                device_choice *choices;
+                size_t n;
+                assert_ok(caps_select(m.records, m.caps, m.n, selectors[s], NULL, &choices, &n));
                 assert_int_equal(n, 1);
-                assert_int_equal(indices[0], i);
-                memory_free(indices);
+                assert_int_equal(choices[0].index, i);
+                memory_free(choices);
             }
             for (size_t j = 0; j < i; j++) assert_string_not_equal(m.caps[i].id, m.caps[j].id);
         }
@@ -334,7 +345,7 @@ TEST(selector__finds_every_device_by_place_and_id)
 /* Checks that random text is either rejected or selects existing devices, each once. */
 TEST(selector__survives_any_text)
 {
-    static const char alphabet[] = "0123:#,, ()idgpuallcpuautonvidiamesa\t\xc3\xa9%s";
+    static const char alphabet[] = "0123:#/,, ()idgpuallcpuautonvidiamesa\t\xc3\xa9%s";
     uint32_t x = 2463534242u;
     machine m;
     machine_open("rocm and rusticl", &m);
@@ -347,15 +358,18 @@ TEST(selector__survives_any_text)
             selector[length] = alphabet[(x >> 8) % (sizeof alphabet - 1)];
         }
         selector[length] = '\0';
-        size_t *indices, n;
-        clg_status status = caps_select(m.records, m.caps, m.n, selector, NULL, &indices, &n);
-        assert_true(status == CLG_OK ? n >= 1 && n <= m.n
+        device_choice *choices;
+        size_t n;
+        clg_status status = caps_select(m.records, m.caps, m.n, selector, NULL, &choices, &n);
+        assert_true(status == CLG_OK ? n >= 1 && n <= m.n + 12
                                      : status == CLG_ERROR_NO_DEVICE && n == 0);
         for (size_t i = 0; i < n; i++) {
-            assert_true(indices[i] < m.n);
-            for (size_t j = 0; j < i; j++) assert_int_not_equal(indices[i], indices[j]);
+            assert_true(choices[i].index < m.n);
+            for (size_t j = 0; j < i; j++)
+                assert_true(choices[i].index != choices[j].index ||
+                            choices[i].part != choices[j].part);
         }
-        memory_free(indices);
+        memory_free(choices);
     }
     machine_close(&m);
 }
@@ -363,15 +377,16 @@ TEST(selector__survives_any_text)
 TEST(selector__bounds_lists_and_quotes)
 {
     machine m;
-    size_t *indices, n;
+    device_choice *choices;
+    size_t n;
     char longest[4096];
     machine_open("nvidia", &m);
     memset(longest, ',', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    assert_error(caps_select(m.records, m.caps, m.n, longest, NULL, &indices, &n),
-                 CLG_ERROR_NO_DEVICE, "more than 64 parts");
+    assert_error(caps_select(m.records, m.caps, m.n, longest, NULL, &choices, &n),
+                 CLG_ERROR_NO_DEVICE, "more than 64 items");
     memset(longest, 'x', sizeof longest - 1);
-    assert_error(caps_select(m.records, m.caps, m.n, longest, NULL, &indices, &n),
+    assert_error(caps_select(m.records, m.caps, m.n, longest, NULL, &choices, &n),
                  CLG_ERROR_NO_DEVICE, "there is: 0:0");
     assert_true(strlen(error_text()) < 400);
     machine_close(&m);
@@ -384,18 +399,19 @@ TEST(selector__lists_many_devices_in_short)
     enum { N = 30 };
     device_record records[N];
     device_caps *caps;
-    size_t *indices, n;
+    device_choice *choices;
+    size_t n;
     for (int i = 0; i < N; i++) {
         records[i] = recorded_h100;
         records[i].device_index = i;
         records[i].uuid[0] = (uint8_t)i;
     }
     assert_ok(caps_derive(records, N, &caps));
-    assert_error(caps_select(records, caps, N, "amd", NULL, &indices, &n), CLG_ERROR_NO_DEVICE,
+    assert_error(caps_select(records, caps, N, "amd", NULL, &choices, &n), CLG_ERROR_NO_DEVICE,
                  "; and 6 more");
-    assert_ok(caps_select(records, caps, N, "all", NULL, &indices, &n));
+    assert_ok(caps_select(records, caps, N, "all", NULL, &choices, &n));
     assert_int_equal(n, N);
-    memory_free(indices);
+    memory_free(choices);
     device_caps_free(caps, N);
 }
 
@@ -404,14 +420,15 @@ static clg_status select_on_a_machine(void *user)
     const selector_case *c = user;
     device_record *records = NULL;
     device_caps *caps = NULL;
-    size_t n = 0, *indices = NULL, n_indices;
+    device_choice *choices = NULL;
+    size_t n = 0, n_choices;
     clg_status status = recording_records(recording_find(c->machine), &records, &n);
     if (status == CLG_OK) status = caps_derive(records, n, &caps);
     if (status == CLG_OK) {
-        status = caps_select(records, caps, n, c->selector, c->fallback, &indices, &n_indices);
+        status = caps_select(records, caps, n, c->selector, c->fallback, &choices, &n_choices);
         if (*c->expected == '!' && status == CLG_ERROR_NO_DEVICE) status = CLG_OK;
     }
-    memory_free(indices);
+    memory_free(choices);
     device_caps_free(caps, n);
     device_records_free(records, n);
     return status;
