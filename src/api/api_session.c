@@ -118,7 +118,7 @@ clg_precision clg_session_precision(const clg_session *session)
 clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress, void *user)
 {
     ENTER(session);
-    clg_status status = session_refresh(session);
+    clg_status status = session->multi ? CLG_OK : session_refresh(session);
     return leave(session, status == CLG_OK ? session_prepare(session, progress, user) : status);
 }
 
@@ -207,7 +207,7 @@ clg_status clg_session_map_input(clg_session *session, const char *name, size_t 
     CLG_TRY(read_dims(__func__, name, rank, dims, &s));
     ENTER_WITHIN(session, &scope);
     clg_status status = session_find_input(session, name, &index);
-    if (status == CLG_OK) status = session_renew(session);
+    if (status == CLG_OK && !session->multi) status = session_renew(session);
     if (status == CLG_OK) status = session_map_input(session, index, &s, out_data);
     return leave_within(session, &scope, status);
 }
@@ -257,7 +257,7 @@ clg_status clg_session_wait(clg_session *session)
 
 void clg_session_cancel(clg_session *session)
 {
-    if (session) cancel_trigger(&session->cancel);
+    if (session) session_cancel(session);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

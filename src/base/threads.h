@@ -63,9 +63,10 @@ static inline void condition_broadcast(condition *c) { (void)pthread_cond_broadc
 static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c); }
 
 typedef pthread_t thread;
-/* Starts a thread, which must be joined by thread_join. */
+/* Starts a thread, which must be joined by thread_join, or detached by thread_detach. */
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument);
 static inline void thread_join(thread t) { (void)pthread_join(t, NULL); }
+static inline void thread_detach(thread t) { (void)pthread_detach(t); }
 /* Returns the number of processors that the system reports; at least 1. */
 size_t thread_n_processors(void);
 /* Lets other threads that are ready run first. */

@@ -76,6 +76,8 @@ struct clg_session {
     session_worker worker;
     clg_step_profile *profile; /* of the last run */
     size_t n_profile;
+    /* The devices among which runs divide the rows (multi/); NULL: the one of exec. */
+    struct multi_session *multi;
 };
 
 /* Creates a session in `context`, the current one of owner. Options must be resolved (kernel class,
@@ -113,6 +115,8 @@ extern const frame_owner session_frame_owner;
  * the child of a fork. */
 clg_status session_enter(clg_session *s);
 void session_leave(clg_session *s);
+/* Ends the request in progress, if any. Any thread. */
+void session_cancel(clg_session *s);
 
 /* The following functions are in session_io.c. The caller must have entered the session. */
 

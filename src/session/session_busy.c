@@ -2,7 +2,7 @@
  *
  * Rejects concurrent requests: a session serves one at a time, others get BUSY.
  */
-#include "session/session.h"
+#include "session/multi/multi.h"
 
 clg_status session_enter(clg_session *s)
 {
@@ -11,7 +11,14 @@ clg_status session_enter(clg_session *s)
         return error_set(CLG_ERROR_BUSY,
                          "the session is working on another request: wait for it, or use a clone");
     cancel_reset(&s->cancel);
+    if (s->multi) cancel_reset(&s->multi->cancel);
     return CLG_OK;
+}
+
+void session_cancel(clg_session *s)
+{
+    cancel_trigger(&s->cancel);
+    if (s->multi) multi_cancel(s->multi);
 }
 
 void session_leave(clg_session *s) { atomic_store(&s->busy, false); }

@@ -3,7 +3,7 @@
  * Sets a session's inputs, links outputs to inputs, binds outputs to the caller's memory, and
  * returns results.
  */
-#include "session/session.h"
+#include "session/multi/multi.h"
 
 #include "base/strbuf.h"
 
@@ -173,13 +173,24 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
     const value *port = session_input_port(s, index);
     if (v) CLG_TRY(session_check_value(s, index, v));
     CLG_TRY(session_unmap(s, index));
-    if (v && port->key_dtype != CLG_DTYPE_NONE)
-        CLG_TRY(value_to_host(v, &v)); /* the planner needs maps on the host */
+    if (v && (port->key_dtype != CLG_DTYPE_NONE || s->multi))
+        CLG_TRY(value_to_host(v, &v)); /* the planner needs maps on the host; parts need rows */
     else
         value_retain(v);
     forget_input(s, index);
     s->inputs[index].value = v;
     return CLG_OK;
+}
+
+/* As session_map_input, for a session over several devices: memory of the host. */
+static clg_status lend_host_memory(clg_session *s, size_t index, const shape *dims, void **out_data)
+{
+    tensor *t;
+    CLG_TRY(tensor_create(session_input_port(s, index)->dtype, dims, &t));
+    const clg_status status = value_create_host(t, &s->inputs[index].value);
+    if (status == CLG_OK) *out_data = t->data;
+    tensor_free(t);
+    return status;
 }
 
 clg_status session_map_input(clg_session *s, size_t index, const shape *dims, void **out_data)
@@ -201,6 +212,7 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
                          "input '%s' would be larger than memory can be", port->name);
     CLG_TRY(session_unmap(s, index));
     forget_input(s, index);
+    if (s->multi) return lend_host_memory(s, index, dims, out_data);
     CLG_TRY(frame_reserve(s->frame, &s->frame->inputs[index], size_bytes, OCL_BUFFER_HOST_VISIBLE));
     CLG_TRY(ocl_queue_map(s->frame->queue, s->frame->inputs[index].buffer, 0,
                           size_bytes ? size_bytes : 1, true, true, &in->mapped));
@@ -224,6 +236,7 @@ clg_status session_unlink(clg_session *s, size_t input)
 
 clg_status session_link(clg_session *s, size_t output, size_t input)
 {
+    if (s->multi) return multi_refuse("link outputs to inputs");
     const value *from = &s->exec->graph->values[s->exec->graph->outputs[output]],
                 *to = session_input_port(s, input);
     if (from->kind != CLG_VALUE_TENSOR || to->kind != CLG_VALUE_TENSOR)
@@ -261,6 +274,7 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
     if (v && v->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "output '%s': strings cannot be written into a value", name);
+    if (v && s->multi && !value_host_data(v)) return multi_refuse("write into device memory");
     if (v && !value_host_data(v)) CLG_TRY(session_renew(s)); /* the value may be newer */
     if (v && !value_host_data(v) && v->size_bytes && !context_value_buffer(s->exec->context, v))
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
@@ -318,6 +332,7 @@ clg_status session_output_host(clg_session *s, size_t index, clg_value **out_val
 clg_status session_output_device(clg_session *s, size_t index, clg_value **out_value)
 {
     session_output *out = &s->outputs[index];
+    if (s->multi) return multi_refuse("have outputs in the memory of one");
     CLG_TRY(check_valid(s, index));
     if (out->bound && !value_host_data(out->bound)) {
         *out_value = value_retain(out->bound);

@@ -397,6 +397,7 @@ clg_status session_run_refreshed(clg_session *s)
 
 clg_status session_run(clg_session *s)
 {
+    if (s->multi) return multi_run(s);
     CLG_TRY(session_refresh(s));
     return run_in_mode(s, RUN_FOR_REAL);
 }
@@ -492,6 +493,7 @@ static clg_status prepare(clg_session *s, clg_progress_callback progress, void *
 
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
 {
+    if (s->multi) return multi_prepare(s, progress, user);
     clg_status status;
     limits_scope scope;
     limits_enter(&scope, &s->exec->options.limits, s->exec->budget, LIMIT_COMPILE);

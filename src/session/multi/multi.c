@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Creates, clones and frees sessions over several devices.
+ */
+#include "session/multi/multi.h"
+
+#include "ops/batch/batch_axes.h"
+
+/* Lanes of a compute unit of a GPU, and of a CPU's vector unit: how guesses of speeds compare the
+ * two. Runs measure the speeds soon. */
+#define GPU_LANES 64.0
+#define CPU_LANES 8.0
+
+clg_status multi_refuse(const char *what)
+{
+    clg_status status =
+        error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "a session over several devices does not %s", what);
+    error_hint("use a session on one device, or those of clg_session_parts");
+    return status;
+}
+
+static double guess_speed(const clg_session *s)
+{
+    const device_caps *caps = ocl_context_caps(s->exec->context->ocl);
+    const device_record *r = ocl_context_record(s->exec->context->ocl);
+    const double lanes = caps->kind == CLG_DEVICE_CPU ? CPU_LANES : GPU_LANES;
+    const double units = caps->compute_units ? caps->compute_units : 1;
+    return units * lanes * (r->max_clock_mhz ? r->max_clock_mhz : 1000);
+}
+
+static clg_status make_part(multi_session *m, multi_part *part, clg_session *s)
+{
+    *part = (multi_part){.owner = m, .session = s, .guess = guess_speed(s)};
+    part->constants = memory_zalloc(m->n_inputs + 1, sizeof *part->constants);
+    part->constants_of = memory_zalloc(m->n_inputs + 1, sizeof *part->constants_of);
+    return part->constants && part->constants_of ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static void free_part(multi_part *part, size_t n_inputs)
+{
+    if (part->session) multi_stop(part);
+    for (size_t i = 0; i < n_inputs; i++) {
+        if (part->constants) value_free(part->constants[i]);
+        if (part->constants_of) value_free(part->constants_of[i]);
+    }
+    memory_free(part->constants);
+    memory_free(part->constants_of);
+    part->constants = part->constants_of = NULL;
+}
+
+void multi_release(multi_session *m)
+{
+    if (!refcount_release(&m->refs)) return;
+    memory_free(m->parts);
+    memory_free(m->input_axes);
+    memory_free(m->outputs);
+    memory_free(m->input_dims);
+    memory_free(m->split);
+    memory_free(m->next_split);
+    memory_free(m->speeds);
+    condition_deinit(&m->changed);
+    mutex_deinit(&m->lock);
+    memory_free(m);
+}
+
+void multi_free(multi_session *m)
+{
+    if (!m) return;
+    for (size_t i = 0; i < m->n_parts; i++) free_part(&m->parts[i], m->n_inputs);
+    multi_release(m);
+}
+
+static clg_status init_locks(multi_session *m)
+{
+    CLG_TRY(mutex_init(&m->lock));
+    const clg_status status = condition_init(&m->changed);
+    if (status != CLG_OK) mutex_deinit(&m->lock);
+    return status;
+}
+
+static clg_status make_arrays(multi_session *m, size_t n_parts)
+{
+    m->parts = memory_zalloc(n_parts, sizeof *m->parts);
+    m->input_axes = memory_zalloc(m->n_inputs + 1, sizeof *m->input_axes);
+    m->outputs = memory_zalloc(m->n_outputs + 1, sizeof *m->outputs);
+    m->input_dims = memory_zalloc(m->n_inputs + 1, sizeof *m->input_dims);
+    m->split = memory_zalloc(n_parts, sizeof *m->split);
+    m->next_split = memory_zalloc(n_parts, sizeof *m->next_split);
+    m->speeds = memory_zalloc(n_parts, sizeof *m->speeds);
+    return m->parts && m->input_axes && m->outputs && m->input_dims && m->split && m->next_split &&
+                   m->speeds
+               ? CLG_OK
+               : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+/* Moves the sessions into m. */
+static clg_status take_parts(multi_session *m, clg_session **sessions, size_t n_parts)
+{
+    for (; m->n_parts < n_parts; m->n_parts++) {
+        multi_part *part = &m->parts[m->n_parts];
+        const clg_status status = make_part(m, part, sessions[m->n_parts]);
+        sessions[m->n_parts] = NULL;
+        if (status == CLG_OK) continue;
+        m->n_parts++;
+        return status;
+    }
+    return CLG_OK;
+}
+
+static clg_status make_multi(clg_session **sessions, size_t n_parts, const int *input_axes,
+                             const int *output_axes, uint32_t hang_ms, multi_session **out_multi)
+{
+    multi_session *m = memory_zalloc(1, sizeof *m);
+    clg_status status = m ? init_locks(m) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status != CLG_OK) {
+        memory_free(m);
+        return status;
+    }
+    refcount_init(&m->refs);
+    cancel_init(&m->cancel);
+    m->hang_ms = hang_ms;
+    m->split_of = -1;
+    m->n_inputs = sessions[0]->n_inputs;
+    m->n_outputs = sessions[0]->n_outputs;
+    status = make_arrays(m, n_parts);
+    if (status == CLG_OK) status = take_parts(m, sessions, n_parts);
+    if (status != CLG_OK) {
+        multi_free(m);
+        return status;
+    }
+    for (size_t i = 0; i < m->n_inputs; i++) m->input_axes[i] = input_axes[i];
+    for (size_t i = 0; i < m->n_outputs; i++) m->outputs[i].axis = output_axes[i];
+    *out_multi = m;
+    return CLG_OK;
+}
+
+clg_status multi_create(clg_session **parts, size_t n_parts, const int *input_axes,
+                        const int *output_axes, uint32_t hang_ms, clg_session **out_session)
+{
+    clg_session *front;
+    multi_session *m = NULL;
+    *out_session = NULL;
+    clg_status status = session_clone(parts[0], &front);
+    if (status == CLG_OK) {
+        status = make_multi(parts, n_parts, input_axes, output_axes, hang_ms, &m);
+        if (status == CLG_OK) front->multi = m;
+        if (status != CLG_OK) session_free(front);
+    }
+    if (status == CLG_OK) *out_session = front;
+    for (size_t i = 0; i < n_parts; i++) session_free(parts[i]); /* those that were not taken */
+    return status;
+}
+
+static clg_status clone_parts(const multi_session *m, clg_session **parts)
+{
+    for (size_t i = 0; i < m->n_parts; i++) CLG_TRY(session_clone(m->parts[i].session, &parts[i]));
+    return CLG_OK;
+}
+
+clg_status multi_clone(clg_session *s, clg_session **out_session)
+{
+    const multi_session *m = s->multi;
+    *out_session = NULL;
+    clg_session **parts = memory_zalloc(m->n_parts, sizeof *parts);
+    int *axes = memory_zalloc(m->n_outputs + 1, sizeof *axes);
+    clg_status status = parts && axes ? clone_parts(m, parts) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) {
+        for (size_t i = 0; i < m->n_outputs; i++) axes[i] = m->outputs[i].axis;
+        status = multi_create(parts, m->n_parts, m->input_axes, axes, m->hang_ms, out_session);
+    } else if (parts) {
+        for (size_t i = 0; i < m->n_parts; i++) session_free(parts[i]);
+    }
+    for (size_t i = 0; status == CLG_OK && i < m->n_parts; i++)
+        (*out_session)->multi->parts[i].rows_per_s = m->parts[i].rows_per_s;
+    memory_free(parts);
+    memory_free(axes);
+    return status;
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs and prepares a session over several devices: cuts the inputs into pieces, one for each
+ * device, and runs them at the same time. The rows of a device that is lost meanwhile are cut again
+ * for the devices that are left.
+ */
+#include "session/multi/multi.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "ops/batch/batch_axes.h"
+
+#include <string.h>
+
+/* An input without a batch that is larger is copied to the device once, not for each run. Smaller
+ * ones stay where planning can read them. */
+#define LARGE_CONSTANT_BYTES 4096
+#define N_TRIALS 2 /* runs on zeros that measure the speeds in a preparation */
+
+/* The pieces of a run. */
+typedef struct multi_plan {
+    clg_session *front;
+    multi_session *m;
+    multi_piece **pieces; /* references, in the order of the rows when the run is complete */
+    size_t n_pieces, capacity;
+} multi_plan;
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+static const char *input_name(const clg_session *s, size_t i)
+{
+    return session_input_port(s, i)->name;
+}
+
+/* Sets *out_rows to the number of rows, which all inputs with a batch must have. */
+static clg_status count_rows(const clg_session *s, int64_t *out_rows)
+{
+    const multi_session *m = s->multi;
+    size_t first = SIZE_MAX;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const clg_value *v = s->inputs[i].value;
+        if (m->input_axes[i] == BATCH_NONE) continue;
+        if (!v) return error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set", input_name(s, i));
+        if (v->dims.rank < 1)
+            return error_set(CLG_ERROR_SHAPE, "input '%s' has no first dimension",
+                             input_name(s, i));
+        if (first == SIZE_MAX) *out_rows = v->dims.dims[first = i, 0];
+        if (v->dims.dims[0] != *out_rows)
+            return error_set(CLG_ERROR_SHAPE,
+                             "inputs '%s' and '%s' have %lld and %lld rows, which are to be "
+                             "divided among the devices",
+                             input_name(s, first), input_name(s, i), (long long)*out_rows,
+                             (long long)v->dims.dims[0]);
+    }
+    return CLG_OK;
+}
+
+/* Returns whether dtypes and shapes, but for the number of rows, are those of the last run; keeps
+ * the shapes. */
+static bool compare_shapes(clg_session *s)
+{
+    multi_session *m = s->multi;
+    bool is_alike = m->has_run;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const clg_value *v = s->inputs[i].value;
+        shape dims = v && v->kind == CLG_VALUE_TENSOR ? v->dims : shape_unknown();
+        if (m->input_axes[i] != BATCH_NONE) dims.dims[0] = 0;
+        is_alike = is_alike && (dims.rank == RANK_UNKNOWN ? m->input_dims[i].rank == RANK_UNKNOWN
+                                                          : shape_equal(&dims, &m->input_dims[i]));
+        m->input_dims[i] = dims;
+    }
+    return is_alike;
+}
+
+/* Sets *out_value to what the part's session gets for an input without a batch; borrowed. */
+static clg_status constant_for(const clg_session *s, multi_part *part, size_t i,
+                               clg_value **out_value)
+{
+    clg_value *v = s->inputs[i].value, *copy;
+    const device_context *context = part->session->exec->context;
+    *out_value = v;
+    if (v == &s->inputs[i].loan.value || v->kind != CLG_VALUE_TENSOR || v->dtype == CLG_STRING ||
+        !v->host || v->size_bytes < LARGE_CONSTANT_BYTES ||
+        ocl_context_caps(context->ocl)->kind == CLG_DEVICE_CPU)
+        return CLG_OK;
+    if (part->constants_of[i] != v || value_is_lost(part->constants[i])) {
+        ocl_buffer *b;
+        CLG_TRY(ocl_buffer_create(context->ocl, v->size_bytes, OCL_BUFFER_DEVICE, &b));
+        CLG_TRY(context_wrap_buffer((device_context *)(uintptr_t)context, b, 0, v->dtype, &v->dims,
+                                    &copy));
+        const clg_status status = value_write(copy, v->host->data, v->size_bytes);
+        if (status != CLG_OK) {
+            value_free(copy);
+            return status;
+        }
+        value_free(part->constants[i]);
+        value_free(part->constants_of[i]);
+        part->constants[i] = copy;
+        part->constants_of[i] = value_retain(v);
+    }
+    *out_value = part->constants[i];
+    return CLG_OK;
+}
+
+/* Makes `in` the piece's rows of input i: of the caller's memory, or of a copy if the device may
+ * hang and read them later than the caller keeps them. */
+static clg_status cut_rows(const clg_session *s, multi_piece *piece, size_t i, clg_call_input *in)
+{
+    clg_value *v = s->inputs[i].value;
+    const multi_session *m = s->multi;
+    const size_t n_rows = (size_t)v->dims.dims[0];
+    if (!v->host || v->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "input '%s': strings and device memory are not divided among devices",
+                         input_name(s, i));
+    const size_t row_bytes = n_rows ? v->size_bytes / n_rows : 0;
+    if (row_bytes * n_rows != v->size_bytes ||
+        (dtype_size(v->dtype) == 0 && n_rows && v->n_elements % (2 * v->dims.dims[0]) != 0))
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "input '%s': rows of %s that are no whole bytes cannot be divided",
+                         input_name(s, i), dtype_name(v->dtype));
+    in->dtype = v->dtype;
+    in->rank = (size_t)v->dims.rank;
+    memcpy(piece->dims[i], v->dims.dims, in->rank * sizeof(int64_t));
+    piece->dims[i][0] = piece->n_rows;
+    in->dims = piece->dims[i];
+    in->size_bytes = row_bytes * (size_t)piece->n_rows;
+    in->data = (const char *)v->host->data + row_bytes * (size_t)piece->first_row;
+    piece->values[i] = value_retain(v);
+    if (m->hang_ms == 0 || in->size_bytes == 0) return CLG_OK;
+    shape dims;
+    CLG_TRY(shape_make(in->rank, in->dims, &dims));
+    CLG_TRY(tensor_from_bytes(in->dtype, &dims, in->data, in->size_bytes, NULL, &piece->copies[i]));
+    in->data = piece->copies[i]->data;
+    return CLG_OK;
+}
+
+static clg_status fill_inputs(const clg_session *s, multi_piece *piece)
+{
+    multi_session *m = s->multi;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        if (!s->inputs[i].value) continue; /* the part's run says so */
+        clg_call_input *in = &piece->inputs[piece->n_inputs];
+        in->name = input_name(s, i);
+        if (m->input_axes[i] == BATCH_NONE) {
+            CLG_TRY(constant_for(s, &m->parts[piece->part], i, &in->value));
+            piece->values[i] = value_retain(in->value);
+        } else {
+            CLG_TRY(cut_rows(s, piece, i, in));
+        }
+        piece->n_inputs++;
+    }
+    return CLG_OK;
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+static clg_status fill_piece(const clg_session *s, multi_piece *piece)
+{
+    const multi_session *m = s->multi;
+    piece->inputs = memory_zalloc(m->n_inputs + 1, sizeof *piece->inputs);
+    piece->dims = memory_zalloc(m->n_inputs + 1, sizeof *piece->dims);
+    piece->values = memory_zalloc(m->n_inputs + 1, sizeof *piece->values);
+    piece->copies = memory_zalloc(m->n_inputs + 1, sizeof *piece->copies);
+    piece->outputs = memory_zalloc(m->n_outputs + 1, sizeof *piece->outputs);
+    if (!piece->inputs || !piece->dims || !piece->values || !piece->copies || !piece->outputs)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    piece->n_outputs = m->n_outputs;
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        const multi_output *o = &m->outputs[i];
+        clg_call_output *out = &piece->outputs[i];
+        out->name = s->exec->graph->values[s->exec->graph->outputs[i]].name;
+        if (!o->whole || o->row_bytes == 0) continue;
+        out->data = (char *)o->whole + o->row_bytes * (size_t)piece->first_row;
+        out->capacity_bytes = o->row_bytes * (size_t)piece->n_rows;
+    }
+    return fill_inputs(s, piece);
+}
+
+/* Adds an empty piece to the plan. */
+static clg_status make_piece(multi_plan *p, size_t part, int64_t first_row, int64_t n_rows,
+                             multi_piece **out_piece)
+{
+    CLG_TRY(MEMORY_RESERVE(p->pieces, p->capacity, p->n_pieces + 1));
+    multi_piece *piece = memory_zalloc(1, sizeof *piece);
+    if (!piece) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    refcount_init(&piece->refs);
+    piece->part = part;
+    piece->first_row = first_row;
+    piece->n_rows = n_rows;
+    piece->result.status = CLG_ERROR_DEVICE_LOST; /* if it hangs */
+    p->pieces[p->n_pieces++] = *out_piece = piece;
+    return CLG_OK;
+}
+
+/* Adds a piece of the rows to the plan, and starts it. */
+static clg_status add_piece(multi_plan *p, size_t part, int64_t first_row, int64_t n_rows)
+{
+    multi_piece *piece;
+    CLG_TRY(make_piece(p, part, first_row, n_rows, &piece));
+    CLG_TRY(fill_piece(p->front, piece));
+    return multi_start(p->m, piece);
+}
+
+/* Adds a run on zeros, for which the part was prepared, and starts it. */
+static clg_status add_trial(multi_plan *p, size_t part)
+{
+    multi_piece *piece;
+    CLG_TRY(make_piece(p, part, 0, p->m->split[part], &piece));
+    piece->is_trial = true;
+    return multi_start(p->m, piece);
+}
+
+/* Starts the pieces of some rows, divided as m->next_split says. */
+static clg_status start_pieces(multi_plan *p, int64_t first_row, const int64_t *rows)
+{
+    for (size_t i = 0; i < p->m->n_parts; i++) {
+        if (rows[i] == 0) continue;
+        CLG_TRY(add_piece(p, i, first_row, rows[i]));
+        first_row += rows[i];
+    }
+    return CLG_OK;
+}
+
+static void drop_piece(multi_plan *p, size_t at)
+{
+    multi_piece_free(p->pieces[at]);
+    p->pieces[at] = p->pieces[--p->n_pieces];
+}
+
+static void free_pieces(multi_plan *p)
+{
+    while (p->n_pieces) drop_piece(p, p->n_pieces - 1);
+    memory_free(p->pieces);
+}
+
+static bool is_of_lost_device(const multi_plan *p, const multi_piece *piece)
+{
+    const multi_part *part = &p->m->parts[piece->part];
+    return part->is_lost || (piece->result.status == CLG_ERROR_DEVICE_LOST &&
+                             ocl_context_is_lost(part->session->exec->context->ocl));
+}
+
+/* Returns the first device that is left; n_parts for none. */
+static size_t first_left(const multi_session *m)
+{
+    size_t i = 0;
+    while (i < m->n_parts && m->parts[i].is_lost) i++;
+    return i;
+}
+
+static clg_status all_are_lost(void)
+{
+    const clg_status status =
+        error_set(CLG_ERROR_DEVICE_LOST, "all devices of the session are lost");
+    error_hint("open them again by clg_context_recover, and run again");
+    return status;
+}
+
+/* Marks the piece's device as lost. */
+static void lose(multi_plan *p, const multi_piece *piece)
+{
+    multi_part *part = &p->m->parts[piece->part];
+    part->is_lost = true;
+    log_write(CLG_LOG_WARNING,
+              "device %s was lost in a run over several devices: the others compute its %lld rows",
+              part->session->owner->info->selector, (long long)piece->n_rows);
+}
+
+/* Waits for the pieces; runs those of lost devices again on the others until there is none. Returns
+ * the error of the first piece that failed otherwise. */
+static clg_status finish_pieces(multi_plan *p)
+{
+    for (;;) {
+        multi_wait(p->m);
+        size_t at = 0;
+        while (at < p->n_pieces && p->pieces[at]->result.status == CLG_OK) at++;
+        if (at == p->n_pieces) return CLG_OK;
+        multi_piece *failed = p->pieces[at];
+        const multi_part *part = &p->m->parts[failed->part];
+        if (!is_of_lost_device(p, failed)) {
+            const clg_status status = error_restore(&failed->result);
+            return error_prefix(status, "device %s", part->session->owner->info->selector);
+        }
+        lose(p, failed);
+        if (first_left(p->m) == p->m->n_parts) return all_are_lost();
+        const int64_t first_row = failed->first_row, n_rows = failed->n_rows;
+        drop_piece(p, at);
+        multi_split_again(p->m, n_rows);
+        CLG_TRY(start_pieces(p, first_row, p->m->next_split));
+    }
+}
+
+/* Sorts the pieces by their first row; there are few. */
+static void sort_pieces(multi_plan *p)
+{
+    for (size_t i = 1; i < p->n_pieces; i++)
+        for (size_t k = i; k > 0 && p->pieces[k]->first_row < p->pieces[k - 1]->first_row; k--) {
+            multi_piece *swap = p->pieces[k];
+            p->pieces[k] = p->pieces[k - 1];
+            p->pieces[k - 1] = swap;
+        }
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* Takes devices that answer again back. */
+static void find_devices(multi_session *m)
+{
+    mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->n_parts; i++) {
+        multi_part *part = &m->parts[i];
+        if (!part->is_lost || part->has_hung) continue;
+        part->is_lost = !session_is_stale(part->session) &&
+                        ocl_context_is_lost(part->session->exec->context->ocl);
+    }
+    mutex_unlock(&m->lock);
+}
+
+static void keep_times(multi_plan *p, double whole_s)
+{
+    for (size_t i = 0; i < p->m->n_parts; i++) {
+        multi_part *part = &p->m->parts[i];
+        part->rows = 0;
+        part->busy_s = 0;
+        part->whole_s = whole_s;
+    }
+    for (size_t i = 0; i < p->n_pieces; i++) {
+        multi_part *part = &p->m->parts[p->pieces[i]->part];
+        part->rows += (uint64_t)p->pieces[i]->n_rows;
+        part->busy_s += p->pieces[i]->seconds;
+    }
+}
+
+static clg_status run_pieces(multi_plan *p, int64_t n_rows)
+{
+    multi_session *m = p->m;
+    const uint64_t start_ns = time_now_ns();
+    clg_status status =
+        n_rows > 0 ? start_pieces(p, 0, m->split) : add_piece(p, first_left(m), 0, 0);
+    if (status != CLG_OK) {
+        multi_cancel(m); /* what was started uses the caller's memory */
+        multi_wait(m);
+        return status;
+    }
+    status = finish_pieces(p);
+    if (status != CLG_OK) {
+        multi_cancel(m);
+        multi_wait(m);
+        return status;
+    }
+    sort_pieces(p);
+    keep_times(p, (double)(time_now_ns() - start_ns) * 1e-9);
+    multi_learn(m);
+    return CLG_OK;
+}
+
+clg_status multi_run(clg_session *s)
+{
+    multi_session *m = s->multi;
+    multi_plan p = {.front = s, .m = m};
+    int64_t n_rows = 0;
+    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
+    CLG_TRY(count_rows(s, &n_rows));
+    find_devices(m);
+    if (first_left(m) == m->n_parts) return all_are_lost();
+    const bool is_alike = compare_shapes(s);
+    if (!is_alike) multi_forget_sizes(m);
+    multi_split(m, n_rows);
+    clg_status status = multi_place_outputs(s, n_rows, is_alike);
+    if (status == CLG_OK) status = run_pieces(&p, n_rows);
+    if (status == CLG_OK) status = multi_gather(s, p.pieces, p.n_pieces);
+    m->has_run = status == CLG_OK;
+    m->n_rows = n_rows;
+    free_pieces(&p);
+    multi_forget_places(m);
+    return status;
+}
+
+/* ---- preparing ------------------------------------------------------------------------------- */
+
+/* Sets *out_dims to the shape of input i that is set or declared, free dimensions 1. */
+static void shape_to_prepare(const clg_session *s, size_t i, shape *out_dims)
+{
+    const session_input *in = &s->inputs[i];
+    *out_dims = in->value && in->value->kind == CLG_VALUE_TENSOR ? in->value->dims
+                : in->hint.rank != RANK_UNKNOWN                  ? in->hint
+                                                                 : session_input_port(s, i)->dims;
+    for (int d = 0; d < out_dims->rank; d++)
+        if (out_dims->dims[d] < 0) out_dims->dims[d] = 1;
+}
+
+/* Returns the number of rows to prepare for: one for each device if nothing says more. */
+static int64_t rows_to_prepare(const clg_session *s)
+{
+    const multi_session *m = s->multi;
+    int64_t n_rows = 0;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        shape dims;
+        if (m->input_axes[i] == BATCH_NONE) continue;
+        shape_to_prepare(s, i, &dims);
+        if (dims.rank > 0 && dims.dims[0] > n_rows) n_rows = dims.dims[0];
+    }
+    return n_rows < (int64_t)m->n_parts ? (int64_t)m->n_parts : n_rows;
+}
+
+/* Sets the shapes of the part's rows. */
+static clg_status set_shapes(const clg_session *s, multi_part *part, int64_t n_rows)
+{
+    const multi_session *m = s->multi;
+    clg_session *to = part->session;
+    CLG_TRY(session_enter(to));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < m->n_inputs && status == CLG_OK; i++) {
+        shape dims;
+        if (session_input_port(s, i)->kind != CLG_VALUE_TENSOR) continue;
+        shape_to_prepare(s, i, &dims);
+        if (dims.rank == RANK_UNKNOWN) continue;
+        if (m->input_axes[i] != BATCH_NONE) dims.dims[0] = n_rows;
+        status = session_set_shape(to, i, &dims);
+    }
+    session_leave(to);
+    return status;
+}
+
+/* Prepares one part on this thread, unless it has prepared for so many rows. */
+static clg_status prepare_part(const clg_session *s, multi_part *part, int64_t n_rows,
+                               clg_progress_callback progress, void *user)
+{
+    clg_session *to = part->session;
+    if (n_rows == 0 || part->warm_rows == n_rows) return CLG_OK;
+    CLG_TRY(set_shapes(s, part, n_rows));
+    CLG_TRY(session_enter(to));
+    clg_status status = cancel_is_triggered(&s->cancel)
+                            ? error_set(CLG_ERROR_CANCELLED, "the preparation was cancelled")
+                            : session_refresh(to);
+    if (status == CLG_OK) status = session_prepare(to, progress, user);
+    session_leave(to);
+    if (status != CLG_OK) return error_prefix(status, "device %s", to->owner->info->selector);
+    part->warm_rows = n_rows;
+    return CLG_OK;
+}
+
+static clg_status prepare_parts(clg_session *s, clg_progress_callback progress, void *user)
+{
+    multi_session *m = s->multi;
+    for (size_t i = 0; i < m->n_parts; i++)
+        CLG_TRY(prepare_part(s, &m->parts[i], m->split[i], progress, user));
+    return CLG_OK;
+}
+
+/* Runs all parts on zeros at the same time, and learns their speeds. */
+static clg_status try_speeds(clg_session *s)
+{
+    multi_plan p = {.front = s, .m = s->multi};
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < p.m->n_parts && status == CLG_OK; i++)
+        if (p.m->split[i]) status = add_trial(&p, i);
+    multi_wait(p.m);
+    for (size_t i = 0; i < p.n_pieces && status == CLG_OK; i++)
+        status = error_restore(&p.pieces[i]->result);
+    if (status == CLG_OK) {
+        keep_times(&p, 0);
+        multi_learn(p.m);
+    }
+    free_pieces(&p);
+    return status;
+}
+
+clg_status multi_prepare(clg_session *s, clg_progress_callback progress, void *user)
+{
+    multi_session *m = s->multi;
+    find_devices(m);
+    if (first_left(m) == m->n_parts) return all_are_lost();
+    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
+    multi_forget_sizes(m);
+    const int64_t n_rows = rows_to_prepare(s);
+    multi_split(m, n_rows);
+    CLG_TRY(prepare_parts(s, progress, user));
+    for (int i = 0; i < N_TRIALS; i++) CLG_TRY(try_speeds(s));
+    multi_split(m, n_rows);
+    return prepare_parts(s, progress, user);
+}
