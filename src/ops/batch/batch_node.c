@@ -98,7 +98,8 @@ clg_status batch_set_elements(batch_node *c, size_t o, size_t n, const batch_ter
 clg_status batch_set_rank(batch_node *c, size_t o, int rank)
 {
     batch_value *out = &c->outputs[o];
-    if (rank > CLG_MAX_RANK) return batch_refuse(c, "output %zu has more than %d axes", o, CLG_MAX_RANK);
+    if (rank > CLG_MAX_RANK)
+        return batch_refuse(c, "output %zu has more than %d axes", o, CLG_MAX_RANK);
     if (out->rank == rank) return CLG_OK;
     if (out->rank != RANK_UNKNOWN)
         return batch_refuse(c, "output %zu has %d axes, but %d are inferred", o, rank, out->rank);

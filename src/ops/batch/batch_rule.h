@@ -68,8 +68,8 @@ struct op_batch {
      * that is absent; attribute NULL: always the latter. */
     const char *attribute;
     int64_t fallback;
-    int axis_input; /* the input with the number of the axis; 0: none */
-    bool onward;    /* computes over all axes from that one on */
+    int axis_input;          /* the input with the number of the axis; 0: none */
+    bool onward;             /* computes over all axes from that one on */
     const uint8_t *operands; /* of matrix products and broadcasting: A, B, C among the inputs */
     size_t n_operands;
     const char *reason; /* of batch_pass_never */

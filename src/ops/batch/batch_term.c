@@ -80,8 +80,7 @@ static batch_term sum(batch_symbols *s, const batch_term *a, const batch_term *b
     int64_t factor;
     if (term_is(b, 0)) return *a;
     if (a->known && b->known && has_same_symbols(a, b) &&
-        checked_mul_i64(b->factor, sign, &factor) &&
-        checked_add_i64(a->factor, factor, &t.factor))
+        checked_mul_i64(b->factor, sign, &factor) && checked_add_i64(a->factor, factor, &t.factor))
         return t.factor == 0 ? term_int(0) : t;
     if (term_is(a, 0) && b->known && checked_mul_i64(b->factor, sign, &factor)) {
         t = *b;

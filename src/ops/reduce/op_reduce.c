@@ -4,6 +4,7 @@
  * LpNormalization, which divides by a reduction. A reduction is described by its functions map,
  * combine and finish; all else is common to them. Kernels: cl/reduce/reduce.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
 #include "ops/pointwise/pointwise.h"
@@ -542,16 +543,18 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
      OP_OUTPUTS(1, 1, "T"),                                                                        \
      .types = set,                                                                                 \
      .attributes = by_attribute,                                                                   \
+     .batch = BATCH_BY(batch_pass_reduce, 1),                                                      \
      FUNCTIONS,                                                                                    \
      OP(__VA_ARGS__)},                                                                             \
     {                                                                                              \
         .name = op_name, .since = last + 1, OP_INPUTS(1, 2, "TA"), OP_OUTPUTS(1, 1, "T"),          \
-        .types = set, .attributes = by_input, FUNCTIONS, OP(__VA_ARGS__)                           \
+        .types = set, .attributes = by_input, .batch = BATCH_BY(batch_pass_reduce, 1), FUNCTIONS,  \
+        OP(__VA_ARGS__)                                                                            \
     }
 #define GLOBAL(op_name, first, attribute_list, ...)                                                \
     {                                                                                              \
         .name = op_name, .since = first, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"),              \
-        .types = floats, .attributes = attribute_list, FUNCTIONS,                                  \
+        .types = floats, .attributes = attribute_list, .batch = BATCH_FIRST, FUNCTIONS,            \
         OP(.is_global = true, __VA_ARGS__)                                                         \
     }
 
@@ -573,6 +576,7 @@ const op_row op_rows_reduce[] = {
     GLOBAL("GlobalLpPool", 2, lp_attributes, .map = TAKE_POWER, .combine = COMBINE_SUM,
            .finish = FINISH_POWER),
     {.name = "LpNormalization",
+     .batch = BATCH_OVER("axis", -1),
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),
