@@ -198,11 +198,28 @@ static clg_status reduce_axes(batch_node *c, size_t n, const int64_t *axes, bool
     return reduce_to(c, 0, reduced, keepdims);
 }
 
+/* Of a list of sizes, only the product is followed. */
+static clg_status reduce_sizes(batch_node *c)
+{
+    size_t n;
+    const batch_term *sizes = batch_elements(c, 0, &n);
+    if (c->inputs[0]->kind == BATCH_COUNTS) c->outputs[0].kind = BATCH_COUNTS;
+    if (strcmp(c->node->op_type, "ReduceProd") != 0 ||
+        node_attribute(c->node, "noop_with_empty_axes") || c->inputs[0]->rank != 1 || !sizes)
+        return CLG_OK;
+    batch_term *product = arena_alloc(c->memory, 1, sizeof *product);
+    if (!product) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *product = term_int(1);
+    for (size_t i = 0; i < n; i++) *product = term_mul(c->symbols, product, &sizes[i]);
+    return batch_set_elements(c, 0, 1, product);
+}
+
 clg_status batch_pass_reduce(batch_node *c)
 {
     int64_t given[BATCH_MAX_ELEMENTS];
     size_t n;
     const int64_t *axes = node_ints(c->node, "axes", &n);
+    if (!batch_carries(c->inputs[0])) return reduce_sizes(c);
     CLG_TRY(batch_need_rank(c, 0));
     if (batch_input(c, 1)) {
         if (!batch_ints(c, 1, given, &n)) return batch_refuse(c, "its axes are not known");

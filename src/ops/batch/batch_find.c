@@ -332,20 +332,16 @@ clg_status batch_run_body(batch_node *c, const graph *body, const batch_value *i
 
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
 
-/* Returns whether the model leaves the first dimension of an input open. */
-static bool is_open(const value *v)
+/* Returns whether the model leaves a dimension of an input open. */
+static bool is_open(const value *v, int axis)
 {
-    return v->kind == CLG_VALUE_TENSOR && v->dims.rank >= 1 && v->dims.dims[0] == DIM_UNKNOWN;
+    return v->kind == CLG_VALUE_TENSOR && !v->constant && v->dims.rank > axis &&
+           v->dims.dims[axis] == DIM_UNKNOWN;
 }
 
-static bool is_named(const value *v) { return v->dim_names[0] && v->dim_names[0][0]; }
-
-static bool is_batched(const graph *g, const batch_request *request, size_t i, const char *name)
+static bool is_named(const value *v, int axis)
 {
-    const value *v = &g->values[g->inputs[i]];
-    if (request && request->input_axes) return request->input_axes[i] != BATCH_NONE;
-    if (!is_open(v) || v->constant) return false;
-    return !name || (is_named(v) && strcmp(v->dim_names[0], name) == 0);
+    return v->dim_names[axis] && v->dim_names[axis][0];
 }
 
 /* Returns the name of the batch's dimension; NULL if no input names it. */
@@ -353,9 +349,41 @@ static const char *batch_name(const graph *g)
 {
     for (size_t i = 0; i < g->n_inputs; i++) {
         const value *v = &g->values[g->inputs[i]];
-        if (is_open(v) && !v->constant && is_named(v)) return v->dim_names[0];
+        if (is_open(v, 0) && is_named(v, 0)) return v->dim_names[0];
     }
     return NULL;
+}
+
+/* Returns the axis on which input i carries the batch by default; BATCH_NONE: on none. */
+static int default_axis(const graph *g, size_t i, const char *name)
+{
+    const value *v = &g->values[g->inputs[i]];
+    if (!name) return is_open(v, 0) ? 0 : BATCH_NONE;
+    for (int axis = 0; axis < v->dims.rank; axis++)
+        if (is_open(v, axis) && is_named(v, axis) && strcmp(v->dim_names[axis], name) == 0)
+            return axis;
+    return BATCH_NONE;
+}
+
+/* Sets an input that carries the batch on this axis. */
+static clg_status set_batched(batch_search *s, const value *declared, int axis, value_fact *fact,
+                              batch_value *v)
+{
+    const batch_term rows = term_rows();
+    char shown[NAME_TEXT_BYTES];
+    if (fact->kind != CLG_VALUE_TENSOR || axis < 0 || fact->dims.rank <= axis)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "the input '%s' cannot carry the batch on axis %d: it is not known to "
+                         "have that axis",
+                         name_text(declared->name, shown), axis);
+    fact->dims.dims[axis] = DIM_UNKNOWN;
+    tensor_free((tensor *)(uintptr_t)fact->known);
+    fact->known = NULL;
+    CLG_TRY(free_value(s, fact, v));
+    v->kind = BATCH_ROWS;
+    v->axis = axis;
+    v->dims[axis] = rows;
+    return CLG_OK;
 }
 
 static clg_status set_inputs(batch_search *s, batch_scope *scope, const batch_request *request,
@@ -363,34 +391,21 @@ static clg_status set_inputs(batch_search *s, batch_scope *scope, const batch_re
 {
     const graph *g = scope->graph;
     const char *name = batch_name(g);
-    const batch_term rows = term_rows();
-    char shown[NAME_TEXT_BYTES];
     size_t n_batched = 0;
     for (size_t i = 0; i < g->n_inputs; i++) {
         value_fact *fact = &scope->facts[g->inputs[i]];
         batch_value *v = &scope->values[g->inputs[i]];
-        const bool batched = is_batched(g, request, i, name);
         const shape *given = request && request->input_dims ? &request->input_dims[i] : NULL;
+        const int axis =
+            request && request->input_axes ? request->input_axes[i] : default_axis(g, i, name);
         if (given && given->rank != RANK_UNKNOWN && fact->kind == CLG_VALUE_TENSOR)
             fact->dims = *given;
-        if (batched && (fact->kind != CLG_VALUE_TENSOR || fact->dims.rank < 1 ||
-                        (request && request->input_axes && request->input_axes[i] != 0)))
-            return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                             "the input '%s' cannot carry the batch: it must be a tensor that "
-                             "carries it on axis 0",
-                             name_text(g->values[g->inputs[i]].name, shown));
-        if (batched) {
-            fact->dims.dims[0] = DIM_UNKNOWN;
-            tensor_free((tensor *)(uintptr_t)fact->known);
-            fact->known = NULL;
-        }
-        CLG_TRY(free_value(s, fact, v));
-        if (out_inputs) out_inputs[i] = batched ? 0 : BATCH_NONE;
-        if (!batched) continue;
-        n_batched++;
-        v->kind = BATCH_ROWS;
-        v->axis = 0;
-        v->dims[0] = rows;
+        if (axis == BATCH_NONE)
+            CLG_TRY(free_value(s, fact, v));
+        else
+            CLG_TRY(set_batched(s, &g->values[g->inputs[i]], axis, fact, v));
+        if (out_inputs) out_inputs[i] = axis;
+        n_batched += axis != BATCH_NONE;
     }
     if (n_batched > 0) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_ARGUMENT,

@@ -3,8 +3,10 @@
  * How a batch passes through operators that move elements: joining, dividing, selecting, gathering,
  * resizing.
  */
+#include "ops/batch/batch_axes.h"
 #include "ops/batch/batch_rule.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static bool is_list(const batch_value *v) { return v->rank == 0 || v->rank == 1; }
@@ -88,7 +90,9 @@ clg_status batch_pass_split(batch_node *c)
 
 /* ---- Slice, Pad ------------------------------------------------------------------------------ */
 
-/* The numbers of a Slice; NULL: unknown or absent. */
+#define MAX_BLOCK (INT32_MAX / BATCH_MAX_ROWS)
+
+/* The numbers of a Slice. */
 typedef struct slicing {
     batch_term values[4][BATCH_MAX_ELEMENTS]; /* starts, ends, axes, steps */
     bool known[4];
@@ -117,11 +121,19 @@ static void read_slicing(const batch_node *c, slicing *s)
     }
 }
 
-/* Takes elements of a list that depends on the number of rows. */
+/* Returns whether no number depends on the number of rows. */
+static bool has_free_numbers(const slicing *s)
+{
+    for (size_t k = 0; k < 4; k++)
+        for (size_t i = 0; i < s->n; i++)
+            if (!s->known[k] || !term_is_free(&s->values[k][i])) return false;
+    return true;
+}
+
+/* Takes elements of a list that may depend on the number of rows. */
 static clg_status slice_elements(batch_node *c, const slicing *s)
 {
     const batch_value *x = c->inputs[0];
-    if (x->kind == BATCH_COUNTS) c->outputs[0].kind = BATCH_COUNTS;
     if (!x->elements || x->rank != 1 || s->n != 1 || !term_is(&s->values[3][0], 1) ||
         !s->known[0] || !s->known[1] || !s->known[3] || !term_is_int(&s->values[0][0]) ||
         !term_is_int(&s->values[1][0]))
@@ -135,13 +147,52 @@ static clg_status slice_elements(batch_node *c, const slicing *s)
     return batch_set_elements(c, 0, (size_t)(end - start), x->elements + start);
 }
 
+/* Slices a value that does not carry the batch. Its sizes are inferred only where all numbers are
+ * known; of an end that is computed, the size is that end. */
+static clg_status slice_free(batch_node *c, const slicing *s)
+{
+    const batch_value *x = c->inputs[0];
+    bool sliced[CLG_MAX_RANK] = {false};
+    if (x->kind == BATCH_COUNTS) c->outputs[0].kind = BATCH_COUNTS;
+    if (x->rank == RANK_UNKNOWN || !s->known[2]) return CLG_OK;
+    CLG_TRY(batch_set_rank(c, 0, x->rank));
+    for (size_t i = 0; i < s->n; i++) {
+        int axis;
+        if (!term_is_int(&s->values[2][i])) return CLG_OK;
+        CLG_TRY(batch_axis(c, s->values[2][i].factor, x->rank, &axis));
+        sliced[axis] = true;
+        if (!s->known[0] || !s->known[1] || !s->known[3] || !term_is(&s->values[0][i], 0) ||
+            !term_is(&s->values[3][i], 1) || !term_is_size(&s->values[1][i]))
+            continue;
+        const batch_term size = term_min(c->symbols, &s->values[1][i], &x->dims[axis]);
+        if (term_is_free(&size)) batch_set_dim(c, 0, axis, &size);
+    }
+    for (int i = 0; i < x->rank; i++)
+        if (!sliced[i]) batch_set_dim(c, 0, i, &x->dims[i]);
+    return slice_elements(c, s);
+}
+
+/* Says which part of the batch's axis range i takes. */
+static clg_status refuse_part(const batch_node *c, const slicing *s, size_t i, int axis)
+{
+    const batch_term *start = &s->values[0][i], *end = &s->values[1][i];
+    if (s->known[0] && s->known[1] && term_is_int(start) && term_is_int(end))
+        return batch_refuse(
+            c, "it takes %" PRId64 " to %" PRId64 " of axis %d, which carries the batch",
+            start->factor, end->factor, axis);
+    return batch_refuse(c, "it takes a part of axis %d, which carries the batch", axis);
+}
+
 /* Returns whether a range takes all of an axis of this size, whatever its number is. */
 static bool takes_all(const slicing *s, size_t i, const batch_term *size)
 {
     const batch_term *end = &s->values[1][i];
     return s->known[0] && s->known[1] && s->known[3] && term_is(&s->values[0][i], 0) &&
            term_is(&s->values[3][i], 1) &&
-           ((term_is_int(end) && end->factor >= INT32_MAX) || term_equal(end, size));
+           (term_equal(end, size) ||
+            (term_is_int(end) && end->factor >= (size->n_symbols == 0 && size->factor <= MAX_BLOCK
+                                                     ? size->factor * BATCH_MAX_ROWS
+                                                     : INT32_MAX)));
 }
 
 clg_status batch_pass_slice(batch_node *c)
@@ -152,9 +203,9 @@ clg_status batch_pass_slice(batch_node *c)
     read_slicing(c, &s);
     if (!batch_carries(x)) {
         for (size_t i = 1; i < c->n_inputs; i++)
-            if (c->inputs[i] && c->inputs[i]->kind == BATCH_COUNTS)
+            if (c->inputs[i] && c->inputs[i]->kind == BATCH_COUNTS && !has_free_numbers(&s))
                 return batch_refuse(c, "what it takes depends on the number of rows");
-        return slice_elements(c, &s);
+        return slice_free(c, &s);
     }
     CLG_TRY(batch_need_rank(c, 0));
     if (!s.known[2]) return batch_refuse(c, "its axes are not known");
@@ -164,7 +215,7 @@ clg_status batch_pass_slice(batch_node *c)
         CLG_TRY(batch_axis(c, s.values[2][i].factor, x->rank, &axis));
         sliced[axis] = true;
         if (axis == x->axis && !takes_all(&s, i, &x->dims[axis]))
-            return batch_refuse(c, "it takes a part of axis %d, which carries the batch", axis);
+            return refuse_part(c, &s, i, axis);
         for (size_t k = 0; k < 2; k++)
             if (axis != x->axis && s.known[k] && !term_is_free(&s.values[k][i]))
                 return batch_refuse(c, "what it takes depends on the number of rows");

@@ -137,11 +137,18 @@ static batch_term equal(batch_symbols *s, const batch_term *a, const batch_term 
     return term_same(s, a, b);
 }
 
-static batch_term either(batch_symbols *s, const batch_term *a, const batch_term *b,
-                         const batch_term *third)
+static batch_term least(batch_symbols *s, const batch_term *a, const batch_term *b,
+                        const batch_term *third)
 {
     (void)third;
-    return term_equal(a, b) ? *a : term_of(s, a, b);
+    return term_min(s, a, b);
+}
+
+static batch_term most(batch_symbols *s, const batch_term *a, const batch_term *b,
+                       const batch_term *third)
+{
+    (void)third;
+    return term_max(s, a, b);
 }
 
 static batch_term where(batch_symbols *s, const batch_term *a, const batch_term *b,
@@ -155,8 +162,8 @@ static const struct {
     size_t n_inputs;
     element_function function;
 } element_functions[] = {{"Add", 2, add},    {"Sub", 2, sub},     {"Mul", 2, mul},
-                         {"Div", 2, divide}, {"Equal", 2, equal}, {"Max", 2, either},
-                         {"Min", 2, either}, {"Where", 3, where}};
+                         {"Div", 2, divide}, {"Equal", 2, equal}, {"Max", 2, most},
+                         {"Min", 2, least},  {"Where", 3, where}};
 
 static element_function function_of(const batch_node *c)
 {
@@ -168,14 +175,29 @@ static element_function function_of(const batch_node *c)
     return NULL;
 }
 
-/* Returns whether all elements keep their numbers in a conversion. The number of rows fits integers
- * of 32 bits or a device could not count them. */
-static bool keeps_numbers(const batch_node *c)
+/* Returns whether the node converts sizes: to float too, which holds them exactly up to 2^24, more
+ * rows than a model that counts them in float can have. */
+static bool is_conversion(const batch_node *c)
 {
-    const clg_dtype from = c->input_facts[0].dtype, to = c->output_facts[0].dtype;
+    const clg_dtype to = c->output_facts[0].dtype;
     if (strcmp(c->node->op_type, "Identity") == 0) return true;
-    return strcmp(c->node->op_type, "Cast") == 0 && (from == CLG_INT64 || from == CLG_INT32) &&
-           (to == CLG_INT64 || to == CLG_INT32);
+    return strcmp(c->node->op_type, "Cast") == 0 &&
+           (to == CLG_INT64 || to == CLG_INT32 || to == CLG_FLOAT32 || to == CLG_FLOAT64);
+}
+
+/* Returns the number after conversion: a symbol of a float may have a fraction, which is lost. */
+static batch_term converted(const batch_node *c, const batch_term *a)
+{
+    const bool rounds =
+        dtype_is_float(c->input_facts[0].dtype) && !dtype_is_float(c->output_facts[0].dtype);
+    return rounds && a->known && a->n_symbols > 0 ? term_of(c->symbols, a, a) : *a;
+}
+
+/* Returns whether elements of this dtype are exact: float16 and bfloat16 round small integers. */
+static bool is_exact(clg_dtype dtype)
+{
+    return dtype_is_integer(dtype) || dtype == CLG_BOOL || dtype == CLG_FLOAT32 ||
+           dtype == CLG_FLOAT64;
 }
 
 /* Sets the elements of output 0, all of whose inputs are free or counts. */
@@ -184,7 +206,7 @@ static clg_status pass_elements(batch_node *c)
     const batch_term *given[3];
     size_t counts[3], n = 1;
     const element_function function = function_of(c);
-    const bool is_copy = !function && keeps_numbers(c);
+    const bool is_copy = !function && is_conversion(c);
     const size_t n_given = is_copy ? 1 : function ? c->n_inputs : 0;
     for (size_t i = 0; i < n_given; i++) {
         given[i] = batch_elements(c, i, &counts[i]);
@@ -192,14 +214,13 @@ static clg_status pass_elements(batch_node *c)
         if (counts[i] != 1) n = counts[i];
     }
     const clg_dtype dtype = c->output_facts[0].dtype;
-    if (n_given == 0 || c->outputs[0].rank > 1 || !(dtype_is_integer(dtype) || dtype == CLG_BOOL))
-        return CLG_OK;
+    if (n_given == 0 || c->outputs[0].rank > 1 || !is_exact(dtype)) return CLG_OK;
     batch_term *made = arena_alloc(c->memory, n + 1, sizeof *made);
     for (size_t k = 0; made && k < n; k++) {
         const batch_term *a = &given[0][counts[0] == 1 ? 0 : k];
         const batch_term *b = n_given > 1 ? &given[1][counts[1] == 1 ? 0 : k] : a;
         const batch_term *third = n_given > 2 ? &given[2][counts[2] == 1 ? 0 : k] : a;
-        made[k] = is_copy ? *a : function(c->symbols, a, b, third);
+        made[k] = is_copy ? converted(c, a) : function(c->symbols, a, b, third);
     }
     return batch_set_elements(c, 0, n, made);
 }

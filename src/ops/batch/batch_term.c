@@ -142,6 +142,24 @@ batch_term term_same(batch_symbols *s, const batch_term *a, const batch_term *b)
     return is_above(a, b) || is_above(b, a) ? term_int(0) : term_of(s, a, b);
 }
 
+/* Returns whether a is known to be at least b. */
+static bool is_at_least(const batch_term *a, const batch_term *b)
+{
+    if (term_is_int(a) && term_is_int(b)) return a->factor >= b->factor;
+    return term_equal(a, b) || is_above(a, b) ||
+           (term_is_size(a) && a->n_symbols == 0 && term_is(b, a->factor));
+}
+
+batch_term term_min(batch_symbols *s, const batch_term *a, const batch_term *b)
+{
+    return is_at_least(a, b) ? *b : is_at_least(b, a) ? *a : term_of(s, a, b);
+}
+
+batch_term term_max(batch_symbols *s, const batch_term *a, const batch_term *b)
+{
+    return is_at_least(a, b) ? *a : is_at_least(b, a) ? *b : term_of(s, a, b);
+}
+
 batch_term term_choose(batch_symbols *s, const batch_term *cond, const batch_term *a,
                        const batch_term *b)
 {

@@ -50,6 +50,8 @@ batch_term term_sub(batch_symbols *s, const batch_term *a, const batch_term *b);
 batch_term term_div(batch_symbols *s, const batch_term *a, const batch_term *b, bool *out_exact);
 /* 1 or 0 where that is known. */
 batch_term term_same(batch_symbols *s, const batch_term *a, const batch_term *b);
+batch_term term_min(batch_symbols *s, const batch_term *a, const batch_term *b);
+batch_term term_max(batch_symbols *s, const batch_term *a, const batch_term *b);
 /* cond ? a : b */
 batch_term term_choose(batch_symbols *s, const batch_term *cond, const batch_term *a,
                        const batch_term *b);

@@ -534,6 +534,7 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
     .infer = reduce_infer, .eval = reduce_eval, .lower = reduce_lower, .flags = OP_STRIDED_INPUTS
 #define OP(...)                                                                                    \
     .param = &(const reduce_op) { __VA_ARGS__ }
+#define BATCH_REDUCE OP_BATCH(.pass = batch_pass_reduce, .rows = 1, .counts = 1, .always = true)
 /* Entries for a reduction whose axes are an attribute up to opset `last`, then an input. */
 #define REDUCE(op_name, last, set, ...)                                                            \
     {.name = op_name,                                                                              \
@@ -543,13 +544,12 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
      OP_OUTPUTS(1, 1, "T"),                                                                        \
      .types = set,                                                                                 \
      .attributes = by_attribute,                                                                   \
-     .batch = BATCH_BY(batch_pass_reduce, 1),                                                      \
+     .batch = BATCH_REDUCE,                                                                        \
      FUNCTIONS,                                                                                    \
      OP(__VA_ARGS__)},                                                                             \
     {                                                                                              \
         .name = op_name, .since = last + 1, OP_INPUTS(1, 2, "TA"), OP_OUTPUTS(1, 1, "T"),          \
-        .types = set, .attributes = by_input, .batch = BATCH_BY(batch_pass_reduce, 1), FUNCTIONS,  \
-        OP(__VA_ARGS__)                                                                            \
+        .types = set, .attributes = by_input, .batch = BATCH_REDUCE, FUNCTIONS, OP(__VA_ARGS__)    \
     }
 #define GLOBAL(op_name, first, attribute_list, ...)                                                \
     {                                                                                              \
