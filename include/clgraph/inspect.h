@@ -139,6 +139,39 @@ CLG_API CLG_MUST_USE clg_status clg_model_memory(const clg_model *model,
                                                  const clg_shape_override *shapes, size_t n_shapes,
                                                  clg_memory_estimate *out_estimate);
 
+/* A value that does not carry the batch. */
+#define CLG_BATCH_NONE (-1)
+
+typedef struct clg_batch_options {
+    size_t struct_size;
+    /* For each input of the model, in its order, the axis that is the batch, or CLG_BATCH_NONE.
+     * NULL: the first first dimension that is not fixed and has a name, and the dimensions of that
+     * name of other inputs; where none has a name, the first dimensions that are not fixed. */
+    const int *input_axes;
+    /* Shapes of inputs, as in clg_model_flops; the batch is unknown all the same. More is proved if
+     * the sizes of images or lengths of texts are known. NULL when n_shapes is 0. */
+    const clg_shape_override *shapes;
+    size_t n_shapes;
+} clg_batch_options;
+#define CLG_BATCH_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(clg_batch_options), NULL, NULL, 0                                                   \
+    }
+/* Proves, operator by operator, that the rows of a batch do not depend on each other: a model may
+ * then be run on parts of a batch, on one device or several, and the outputs of the parts joined.
+ * Results are those of the whole batch within the differences of docs/numerics.md.
+ * out_input_axes and out_output_axes, arrays of clg_model_n_inputs and clg_model_n_outputs
+ * integers, may be NULL. Each becomes the axis along which the value of a part is a slice of the
+ * whole value, mostly 0 (of an LSTM's state: 1). An output's size along it is the number of rows
+ * times a number that does not depend on it. Holds for up to 2^24 rows. CLG_BATCH_NONE: the value
+ * is the same for each part. Needs no device. Any thread. Errors: UNSUPPORTED_OPERATOR (an operator mixes
+ * rows, or is not known not to; the message names the node and the reason), INVALID_ARGUMENT (no
+ * input carries a batch, or an input cannot), NOT_FOUND and SHAPE (shapes), and why sessions refuse
+ * the model. */
+CLG_API CLG_MUST_USE clg_status clg_model_batch(const clg_model *model,
+                                                const clg_batch_options *options,
+                                                int *out_input_axes, int *out_output_axes);
+
 /* An operator that clgraph supports, for a range of opset versions. */
 typedef struct clg_operator_info {
     const char *domain, *name, *family;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements clg_model_flops and clg_model_memory: estimates a model's operations and memory from
- * the shapes of its graph as loaded, without a device.
+ * Implements clg_model_flops, clg_model_memory and clg_model_batch: what follows from the shapes of
+ * a model's graph as loaded, without a device.
  */
 #include "api/arguments.h"
 #include "api/flops.h"
 #include "base/memory.h"
+#include "ops/batch/batch_axes.h"
 #include "session/exec/model.h"
 
 #include <clgraph/inspect.h>
@@ -23,7 +24,8 @@ static clg_status find_input(const graph *g, const char *name, size_t *out_index
     return error_set(CLG_ERROR_NOT_FOUND, "the model has no input '%s'", name_text(name, shown));
 }
 
-static clg_status override_shape(const graph *g, const clg_shape_override *given, value_fact *facts)
+/* Sets the dimensions of the input that is named, of dims by input. */
+static clg_status override_shape(const graph *g, const clg_shape_override *given, shape *dims_of)
 {
     size_t i;
     shape dims;
@@ -43,8 +45,22 @@ static clg_status override_shape(const graph *g, const clg_shape_override *given
                          name_text(given->input, shown), shape_text(&v->dims, declared),
                          shape_text(&dims, words));
     }
-    facts[i].dims = dims;
+    dims_of[i] = dims;
     return CLG_OK;
+}
+
+/* Returns the dimensions of the inputs as declared, but for those given. */
+static clg_status input_shapes(const graph *g, const clg_shape_override *given, size_t n_given,
+                               shape **out_dims)
+{
+    clg_status status = CLG_OK;
+    shape *dims = memory_zalloc(g->n_inputs, sizeof *dims);
+    *out_dims = dims;
+    if (!dims) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_inputs; i++) dims[i] = g->values[g->inputs[i]].dims;
+    for (size_t i = 0; i < n_given && status == CLG_OK; i++)
+        status = override_shape(g, &given[i], dims);
+    return status;
 }
 
 /* Infers dtypes, shapes and known elements of all values from the given input shapes; other free
@@ -53,22 +69,21 @@ static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t
                         value_fact **out_facts)
 {
     *out_facts = NULL;
+    shape *dims;
     value_fact *inputs = memory_zalloc(g->n_inputs, sizeof *inputs);
-    if (!inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < g->n_inputs; i++) {
+    clg_status status = input_shapes(g, shapes, n_shapes, &dims);
+    if (!inputs) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_inputs && status == CLG_OK; i++) {
         const value *v = &g->values[g->inputs[i]];
-        fact_set(&inputs[i], v->dtype, &v->dims);
+        fact_set(&inputs[i], v->dtype, &dims[i]);
         inputs[i].kind = v->kind;
         inputs[i].key_dtype = v->key_dtype;
-        for (int d = 0; d < v->dims.rank; d++) {
-            if (v->dims.dims[d] == DIM_UNKNOWN) inputs[i].dims.dims[d] = 1;
-        }
+        for (int d = 0; d < dims[i].rank; d++)
+            if (dims[i].dims[d] == DIM_UNKNOWN) inputs[i].dims.dims[d] = 1;
     }
-    clg_status status = CLG_OK;
-    for (size_t i = 0; i < n_shapes && status == CLG_OK; i++)
-        status = override_shape(g, &shapes[i], inputs);
     if (status == CLG_OK) status = ops_infer_graph(g, inputs, out_facts);
     memory_free(inputs);
+    memory_free(dims);
     return status;
 }
 
@@ -197,4 +212,24 @@ clg_status clg_model_memory(const clg_model *model, const clg_shape_override *sh
     clg_status status = estimate(model->graph, facts, &ours);
     ops_facts_free(facts, model->graph->n_values);
     return status == CLG_OK ? api_write_result(__func__, &ours, sizeof ours, out_estimate) : status;
+}
+
+/* ---- the batch ------------------------------------------------------------------------------- */
+
+clg_status clg_model_batch(const clg_model *model, const clg_batch_options *options,
+                           int *out_input_axes, int *out_output_axes)
+{
+    clg_batch_options o = CLG_BATCH_OPTIONS_INIT;
+    shape *dims;
+    API_REQUIRE(model);
+    API_OPTIONS(options, o);
+    if (o.n_shapes > 0 && !o.shapes)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: shapes is NULL", __func__);
+    if (model->refusal) return error_restore(model->refusal);
+    clg_status status = input_shapes(model->graph, o.shapes, o.n_shapes, &dims);
+    const batch_request request = {.input_axes = o.input_axes, .input_dims = dims};
+    if (status == CLG_OK)
+        status = batch_find(model->graph, &request, out_input_axes, out_output_axes);
+    memory_free(dims);
+    return status;
 }

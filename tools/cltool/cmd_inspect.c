@@ -37,6 +37,7 @@ typedef struct inspection {
     double flops;
     clg_memory_estimate memory;
     char *plan;
+    int *input_axes, *output_axes; /* --batch; NULL: not proved */
 } inspection;
 
 /* ---- analysis -------------------------------------------------------------------------------- */
@@ -137,6 +138,26 @@ static int plan(const options *o, inspection *x)
     }
     engine_close(&e);
     return code;
+}
+
+/* Finds which inputs and outputs carry the batch: for the shapes that were given, else any. Records
+ * the failure if its rows are not independent. */
+static int find_batch(const options *o, inspection *x)
+{
+    clg_batch_options given = CLG_BATCH_OPTIONS_INIT;
+    clg_shape_override *shapes = inputs_shapes(&x->inputs, &given.n_shapes);
+    const bool has_shapes = o->dims.count > 0 || o->shapes.count > 0;
+    given.shapes = has_shapes ? shapes : NULL;
+    if (!has_shapes) given.n_shapes = 0;
+    x->input_axes = must_resize(NULL, clg_model_n_inputs(x->model) + 1, sizeof *x->input_axes);
+    x->output_axes = must_resize(NULL, clg_model_n_outputs(x->model) + 1, sizeof *x->output_axes);
+    clg_status status = clg_model_batch(x->model, &given, x->input_axes, x->output_axes);
+    free(shapes);
+    if (status == CLG_OK) return CODE_DONE;
+    free(x->input_axes);
+    free(x->output_axes);
+    x->input_axes = x->output_axes = NULL;
+    return fail_status(status, STAGE_READ, NULL);
 }
 
 static int write_dot(const options *o, const inspection *x)
@@ -279,6 +300,26 @@ static json_t *symbols_json(const input_set *set)
     return symbols;
 }
 
+static json_t *axes_json(const clg_model *model, bool outputs, const int *axes)
+{
+    json_t *json = json_object();
+    size_t n = outputs ? clg_model_n_outputs(model) : clg_model_n_inputs(model);
+    for (size_t i = 0; i < n; i++) {
+        const clg_port *port = outputs ? clg_model_output(model, i) : clg_model_input(model, i);
+        (void)json_object_set_new_nocheck(json, printable(port->name),
+                                          axes[i] == CLG_BATCH_NONE ? json_null()
+                                                                    : json_integer(axes[i]));
+    }
+    return json;
+}
+
+static json_t *batch_json(const inspection *x)
+{
+    if (!x->input_axes) return json_null();
+    return json_pack("{s:o, s:o}", "inputs", axes_json(x->model, false, x->input_axes), "outputs",
+                     axes_json(x->model, true, x->output_axes));
+}
+
 static json_t *memory_json(const inspection *x)
 {
     if (!x->is_estimated) return json_null();
@@ -307,6 +348,7 @@ static int print_json(const options *o, const inspection *x)
         (void)json_object_set_new(json, "missing_data", output_json_text(x->info.missing_data));
     }
     if (o->ops) (void)json_object_set_new(json, "places", nodes_json(x->nodes, x->n_nodes, false));
+    if (o->shows_batch) (void)json_object_set_new(json, "batch_axes", batch_json(x));
     if (x->plan) (void)json_object_set_new(json, "plan", output_json_text(x->plan));
     if (failure_is_recorded()) {
         (void)json_object_set_new(json, "error", failure_json());
@@ -380,6 +422,35 @@ static void print_model(const inspection *x)
     print_ports(x->model, "outputs", true);
 }
 
+static void batch_rows(const clg_model *model, table *t, bool outputs, const int *axes)
+{
+    size_t n = outputs ? clg_model_n_outputs(model) : clg_model_n_inputs(model);
+    for (size_t i = 0; i < n; i++) {
+        const clg_port *port = outputs ? clg_model_output(model, i) : clg_model_input(model, i);
+        table_cell(t, MARK_NONE, "%s", outputs ? "output" : "input");
+        table_cell(t, MARK_NONE, "%s", printable(port->name));
+        if (axes[i] == CLG_BATCH_NONE)
+            table_cell(t, MARK_DIM, "no batch");
+        else
+            table_cell(t, MARK_NONE, "axis %d", axes[i]);
+    }
+}
+
+static void print_batch(const inspection *x)
+{
+    static const char *const headers[] = {"", "name", "batch"};
+    table t;
+    (void)printf("\nrows of a batch\n");
+    if (!x->input_axes) {
+        (void)printf("  not independent of each other\n");
+        return;
+    }
+    table_begin(&t, 3, headers);
+    batch_rows(x->model, &t, false, x->input_axes);
+    batch_rows(x->model, &t, true, x->output_axes);
+    table_print(&t, stdout, 2);
+}
+
 static void print_operators(const inspection *x)
 {
     static const char *const headers[] = {">nodes", "operator", ""};
@@ -424,6 +495,7 @@ static void print_text(const options *o, const inspection *x)
     output_mark(stdout, MARK_STRONG, x->path);
     (void)putchar('\n');
     print_model(x);
+    if (o->shows_batch && is_supported(x)) print_batch(x);
     if (x->n_operators > 0) print_operators(x);
     if (x->n_unsupported > 0) print_nodes("not supported", x->all, x->n_all, true);
     if (o->ops) {
@@ -439,6 +511,8 @@ static void print_text(const options *o, const inspection *x)
 static void release(inspection *x)
 {
     clg_text_free(x->plan);
+    free(x->input_axes);
+    free(x->output_axes);
     inputs_free(&x->inputs);
     free(x->operators);
     clg_node_list_free(x->nodes, x->n_nodes);
@@ -463,7 +537,10 @@ int cmd_inspect(const options *o)
     if (code == CODE_DONE && o->plan && is_supported(&x)) code = plan(o, &x);
     if (code == CODE_DONE && o->dot) code = write_dot(o, &x);
     if (code == CODE_DONE) {
-        if (!is_supported(&x)) support = refuse(&x);
+        if (!is_supported(&x))
+            support = refuse(&x);
+        else if (o->shows_batch)
+            support = find_batch(o, &x);
         if (o->json) {
             code = print_json(o, &x);
         } else {

@@ -8,6 +8,7 @@
  */
 #include "base/checked.h"
 #include "ops/attention/attention.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
 #include "ops/quant/qmatmul.h"
@@ -536,6 +537,7 @@ static const op_attribute multi_attributes[] = {
 
 const op_row op_rows_attention_fused[] = {
     {.name = "Attention",
+     .batch = BATCH_AT("0..010", "01"),
      .domain = "com.microsoft",
      .since = 1,
      OP_INPUTS(2, 6, "TTTMTT"),
@@ -547,6 +549,7 @@ const op_row op_rows_attention_fused[] = {
      .lower = fused_lower,
      .param = &float_inputs},
     {.name = "QAttention",
+     .batch = BATCH_AT("0....0..1", "01"),
      .domain = "com.microsoft",
      .since = 1,
      OP_INPUTS(5, 9, "ABSSSMABS"),
@@ -558,6 +561,7 @@ const op_row op_rows_attention_fused[] = {
      .lower = fused_lower,
      .param = &quantized_inputs},
     {.name = "MultiHeadAttention",
+     .batch = BATCH_AT("000.0000", "0"),
      .domain = "com.microsoft",
      .since = 1,
      OP_INPUTS(1, 8, "TTTTMTTT"),

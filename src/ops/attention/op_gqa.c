@@ -6,6 +6,7 @@
  * all) starts at position 0; other queries follow the cached positions.
  */
 #include "ops/attention/attention.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -316,6 +317,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_gqa[] = {
     {.name = "GroupQueryAttention",
+     .batch = BATCH_AT("000000...00", "0"),
      .domain = "com.microsoft",
      .since = 1,
      OP_INPUTS(1, 12, "TTTTTMMTTITT"),

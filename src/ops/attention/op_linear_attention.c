@@ -3,6 +3,7 @@
  * Infers and lowers LinearAttention (ONNX 27): attention by a state matrix of keys and values,
  * which every token updates by one of four rules. See cl/attention/linear_attention.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -138,6 +139,7 @@ static const op_types types[] = {{'T', NARROW_OR_FLOAT}, {'S', NARROW_OR_FLOAT},
 
 const op_row op_rows_linear_attention[] = {
     {.name = "LinearAttention",
+     .batch = BATCH_AT("000000", "0"),
      .since = 27,
      OP_INPUTS(3, 6, "TTTSTT"),
      OP_OUTPUTS(1, 2, "T?"),

@@ -4,6 +4,7 @@
  * current and past inputs, which also returns the last k - 1 inputs as the state for the next part
  * of the sequence. Kernels: cl/conv/causal.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -78,6 +79,7 @@ static const op_types types[] = {
 
 const op_row op_rows_causal[] = {
     {.name = "CausalConvWithState",
+     .batch = BATCH_AT("0..0", "0"),
      .since = 27,
      OP_INPUTS(2, 4, "T"),
      OP_OUTPUTS(1, 2, "T"),

@@ -6,6 +6,7 @@
  * Winograd's minimal filtering, whose rounding differs, for 3x3 kernels: 1 where it is estimated to
  * be faster, 2 or 4 always, with tiles of 2x2 or 4x4 outputs.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/conv/conv.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -57,6 +58,7 @@ static const op_attribute microsoft_attributes[] = {
 
 const op_row op_rows_conv[] = {
     {.name = "Conv",
+     .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(2, 3, "T"),
      .types = types,
@@ -71,6 +73,7 @@ const op_row op_rows_conv[] = {
      CONV},
     {.name = "FusedConv",
      .domain = "com.microsoft",
+     .batch = BATCH_AT("0..0", "0"),
      .since = 1,
      OP_INPUTS(2, 4, "T"),
      .types = fused_types,

@@ -4,6 +4,7 @@
  * product, which computes each input pixel's contributions to the outputs in its window, followed
  * by the kernel cl/conv/col2im.cl, which sums the overlapping windows. Col2Im is that kernel alone.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/conv/conv_desc.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -326,6 +327,7 @@ static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, f
 
 const op_row op_rows_convtranspose[] = {
     {.name = "ConvTranspose",
+     .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(2, 3, "T"),
      OP_OUTPUTS(1, 1, "T"),
@@ -335,6 +337,7 @@ const op_row op_rows_convtranspose[] = {
      .infer = transpose_infer,
      .lower = transpose_lower},
     {.name = "Col2Im",
+     .batch = BATCH_FIRST,
      .since = 18,
      OP_INPUTS(3, 3, "TII"),
      OP_OUTPUTS(1, 1, "T"),

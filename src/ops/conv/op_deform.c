@@ -4,6 +4,7 @@
  * element's offset position (im2col), and a matrix product per group with the weight computes the
  * sums.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -138,6 +139,7 @@ static const op_attribute attributes[] = {{"dilations", ATTRIBUTE_INTS, false, O
 
 const op_row op_rows_deform[] = {
     {.name = "DeformConv",
+     .batch = BATCH_AT("0.0.0", "0"),
      .since = 19,
      OP_INPUTS(3, 5, "T"),
      OP_OUTPUTS(1, 1, "T"),

@@ -31,6 +31,7 @@ typedef struct value_fact {
 #define OP_MAX_KNOWN_ELEMENTS 4096
 
 typedef struct op_row op_row;
+typedef struct op_batch op_batch;
 
 /* The arguments of infer and eval. */
 typedef struct op_context {
@@ -279,6 +280,9 @@ struct op_row {
      * followed by all outputs of stages[0], whose elements it requests by op_need. NULL: one
      * stage. */
     const op_row *stages;
+    /* How the rows of a batch pass through it (ops/batch/batch_rule.h); NULL: not known, and refused
+     * where an input depends on the batch. */
+    const op_batch *batch;
     const void *param; /* data that the family defines: an expression, a reduction */
 };
 

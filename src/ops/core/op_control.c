@@ -5,6 +5,7 @@
  * plan/control/scan.c, plan/control/sequence.c, plan/control/optional.c), so that they are not
  * lowered, and their outputs are not inferred.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/core/op.h"
 
 static clg_status control_infer(op_context *c)
@@ -62,14 +63,17 @@ static const op_attribute join_attributes[] = {
 #define ROW_LACKING(...) ROW_OF(CONTROL_FLAGS | OP_MAY_LACK, __VA_ARGS__)
 
 const op_row op_rows_control[] = {
-    ROW("If", 1, OP_ANY_NUMBER, CONTROL_IF, OP_INPUTS(1, 1, "B"), .types = bool_and_any,
-        .attributes = if_attributes, .check = if_check),
-    ROW_LACKING("Loop", 1, OP_ANY_NUMBER, CONTROL_LOOP, OP_INPUTS(2, OP_ANY_NUMBER, "IB?"),
-                .types = loop_types, .attributes = loop_attributes),
+    ROW("If", 1, OP_ANY_NUMBER, CONTROL_IF, .batch = BATCH_BY(batch_pass_if, 0),
+        OP_INPUTS(1, 1, "B"), .types = bool_and_any, .attributes = if_attributes,
+        .check = if_check),
+    ROW_LACKING(
+        "Loop", 1, OP_ANY_NUMBER, CONTROL_LOOP,
+        .batch = OP_BATCH(.pass = batch_pass_loop, .rows = BATCH_ALL & ~3u, .counts = BATCH_ALL),
+        OP_INPUTS(2, OP_ANY_NUMBER, "IB?"), .types = loop_types, .attributes = loop_attributes),
     ROW_LACKING("Scan", 8, OP_ANY_NUMBER, CONTROL_SCAN_8, OP_INPUTS(2, OP_ANY_NUMBER, "?"),
                 .until = 8, .attributes = scan_8_attributes),
-    ROW("Scan", 9, OP_ANY_NUMBER, CONTROL_SCAN, OP_INPUTS(1, OP_ANY_NUMBER, "?"),
-        .attributes = scan_attributes),
+    ROW("Scan", 9, OP_ANY_NUMBER, CONTROL_SCAN, .batch = BATCH_BY(batch_pass_scan, BATCH_ALL),
+        OP_INPUTS(1, OP_ANY_NUMBER, "?"), .attributes = scan_attributes),
     ROW("SequenceMap", 17, OP_ANY_NUMBER, CONTROL_SEQUENCE_MAP, OP_INPUTS(1, OP_ANY_NUMBER, "?"),
         .attributes = loop_attributes),
     ROW("SequenceEmpty", 11, 1, CONTROL_SEQUENCE_EMPTY, OP_INPUTS(0, 0, NULL),

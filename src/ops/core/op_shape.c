@@ -3,6 +3,7 @@
  * Infers, evaluates and lowers Shape, Size, Constant and ConstantOfShape. They are computed on the
  * host during planning; only a large ConstantOfShape is computed on the device, as a fill.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/core/op.h"
 
 #include <inttypes.h>
@@ -221,13 +222,16 @@ static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false
     }
 
 const op_row op_rows_shape[] = {
-    ROW("Shape", 1, 14, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
+    ROW("Shape", 1, 14, .batch = BATCH_SHAPES(batch_pass_shape, BATCH_ALL), OP_INPUTS(1, 1, "T"),
+        OP_OUTPUTS(1, 1, "L"), .types = output_int64,
         .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = shape_infer,
         .eval = shape_eval),
-    ROW("Shape", 15, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
-        .attributes = shape_attributes, .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES,
-        .infer = shape_infer, .eval = shape_eval),
-    ROW("Size", 1, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
+    ROW("Shape", 15, 0, .batch = BATCH_SHAPES(batch_pass_shape, BATCH_ALL), OP_INPUTS(1, 1, "T"),
+        OP_OUTPUTS(1, 1, "L"), .types = output_int64, .attributes = shape_attributes,
+        .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = shape_infer,
+        .eval = shape_eval),
+    ROW("Size", 1, 0, .batch = BATCH_SHAPES(batch_pass_size, BATCH_ALL), OP_INPUTS(1, 1, "T"),
+        OP_OUTPUTS(1, 1, "L"), .types = output_int64,
         .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = size_infer, .eval = size_eval),
     ROW("Constant", 1, 11, OP_OUTPUTS(1, 1, "?"), .attributes = value_attribute,
         .flags = OP_EVAL_ONLY, .check = constant_check, .infer = constant_infer,
@@ -235,8 +239,8 @@ const op_row op_rows_shape[] = {
     ROW("Constant", 12, 0, OP_OUTPUTS(1, 1, "?"), .attributes = constant_attributes,
         .flags = OP_EVAL_ONLY, .check = constant_check, .infer = constant_infer,
         .eval = constant_eval),
-    ROW("ConstantOfShape", 9, 0, OP_INPUTS(1, 1, "I"), OP_OUTPUTS(1, 1, "?"), .types = int_list,
-        .attributes = value_attribute, .check = fill_check, .infer = fill_infer, .eval = fill_eval,
-        .lower = fill_lower),
+    ROW("ConstantOfShape", 9, 0, .batch = BATCH_SHAPES(batch_pass_fill, 0), OP_INPUTS(1, 1, "I"),
+        OP_OUTPUTS(1, 1, "?"), .types = int_list, .attributes = value_attribute,
+        .check = fill_check, .infer = fill_infer, .eval = fill_eval, .lower = fill_lower),
 };
 const size_t n_op_rows_shape = sizeof op_rows_shape / sizeof op_rows_shape[0];

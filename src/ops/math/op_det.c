@@ -3,6 +3,7 @@
  * Lowers Det (ONNX 11): determinants of the square matrices in the last two dimensions. Kernel:
  * cl/math/det.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -62,6 +63,7 @@ static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
 
 const op_row op_rows_det[] = {
     {.name = "Det",
+     .batch = OP_BATCH(.pass = batch_pass_drop, .rows = 1, .fallback = -2, .onward = true),
      .since = 11,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),

@@ -5,6 +5,7 @@
  * its radix, so that the work is n * (sum of n's factors): n log n for powers of two and other
  * smooth lengths, n^2 for a prime.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
@@ -345,6 +346,7 @@ const op_row op_rows_dft[] = {
      .lower = dft_lower,
      TRANSFORM},
     {.name = "STFT",
+     .batch = BATCH_FIRST,
      .since = 17,
      OP_INPUTS(2, 4, "TLTL"),
      .attributes = stft_17,

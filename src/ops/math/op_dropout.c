@@ -3,6 +3,7 @@
  * Lowers Dropout. In inference it is a view of its input, or a copy if the mask is requested. In
  * training, with a non-zero ratio, cl/math/random.cl draws which elements to keep.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/math/random.h"
 
 /* Returns t; NULL if it is NULL (unknown or absent) or has no elements. */
@@ -104,7 +105,9 @@ static const op_attribute attributes_12[] = {{"seed", ATTRIBUTE_INT, false, OP_A
     {                                                                                              \
         .name = "Dropout", .since = from, .until = to, OP_INPUTS(1, max, in),                      \
         OP_OUTPUTS(1, 2, out), .types = types, .attributes = list, .flags = OP_RANDOM,             \
-        .infer = dropout_infer, .eval = dropout_eval, .lower = dropout_lower                       \
+        .infer = dropout_infer,                                                                    \
+        .batch = OP_BATCH(.pass = batch_pass_dropout, .rows = 1, .always = true),                  \
+        .eval = dropout_eval, .lower = dropout_lower                                               \
     }
 
 const op_row op_rows_dropout[] = {

@@ -9,6 +9,7 @@
  * sum of both strides. Labels of size 1 are dropped: a dimension of 1 broadcasts.
  */
 #include "base/checked.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/einsum.h"
 #include "ops/matmul/gemm.h"
@@ -507,6 +508,7 @@ static const op_attribute attributes[] = {{"equation", ATTRIBUTE_STRING, true, O
 
 const op_row op_rows_einsum[] = {
     {.name = "Einsum",
+     .batch = BATCH_BY(batch_pass_einsum, BATCH_ALL),
      .since = 12,
      OP_INPUTS(1, OP_ANY_NUMBER, "T"),
      OP_OUTPUTS(1, 1, "T"),

@@ -3,6 +3,7 @@
  * Lowers Gemm and MatMul, and the operators clgraph.FusedGemm and FusedMatMul, which passes create,
  * to GEMMs with at most two batch dimensions (gemm.h). MatMuls with more become several GEMMs.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/matmul_shape.h"
@@ -314,17 +315,24 @@ const op_row op_rows_gemm[] = {
     {.name = "Gemm",
      .since = 1,
      .until = 6,
+     .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 1, 2),
      OP_INPUTS(3, 3, "T"),
      .types = types,
      .attributes = gemm_1_attributes,
      GEMM},
     {.name = "Gemm",
      .since = 7,
+     .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 1, 2),
      OP_INPUTS(2, 3, "T"),
      .types = types,
      .attributes = gemm_attributes,
      GEMM},
-    {.name = "MatMul", .since = 1, OP_INPUTS(2, 2, "T"), .types = types, MATMUL},
+    {.name = "MatMul",
+     .since = 1,
+     .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 1),
+     OP_INPUTS(2, 2, "T"),
+     .types = types,
+     MATMUL},
     {.name = "FusedGemm",
      CLGRAPH,
      OP_INPUTS(2, 4, "T"),

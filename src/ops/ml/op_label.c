@@ -5,6 +5,7 @@
  * decomposes into other operators.
  */
 #include "base/hash_map.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/ml/strings.h"
 
 #include <math.h>
@@ -328,13 +329,15 @@ static const op_attribute onehot_attributes[] = {{"cats_int64s", ATTRIBUTE_INTS,
     }
 #define LABEL                                                                                      \
     OP_OUTPUTS(1, 1, "?"), .flags = OP_HOST, .check = label_check, .infer = label_infer,           \
-                           .eval = label_eval
+                           .batch = BATCH_POINTWISE, .eval = label_eval
 
 const op_row op_rows_label[] = {
     ROW("LabelEncoder", 1, 1, map_types, label_1, LABEL),
     ROW("LabelEncoder", 2, 0, label_types, label_2, LABEL),
     ROW("CategoryMapper", 1, 0, map_types, map_attributes, LABEL),
     ROW("OneHotEncoder", 1, 0, onehot_types, onehot_attributes, OP_OUTPUTS(1, 1, "F"),
-        .check = onehot_check, .infer = onehot_infer, .eval = onehot_eval, .lower = onehot_lower),
+        .check = onehot_check, .infer = onehot_infer,
+        .batch = OP_BATCH(.pass = batch_pass_onehot, .rows = 1, .fallback = -1),
+        .eval = onehot_eval, .lower = onehot_lower),
 };
 const size_t n_op_rows_label = sizeof op_rows_label / sizeof op_rows_label[0];

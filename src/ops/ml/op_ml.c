@@ -5,6 +5,7 @@
  * pass that always runs (passes/decompose/pass_ml.c) and have no kernels; those that look up
  * strings in tables run on the host (op_label.c).
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
 #include "tensor/tensor.h"
@@ -318,10 +319,10 @@ static const op_attribute vectorizer_attributes[] = {
 const op_row op_rows_ml[] = {
     ROW("TreeEnsembleClassifier", 1, 1, 2, "T", "?F", .types = types,
         .attributes = tree_classifier_attributes, .check = tree_classifier_check,
-        .infer = classifier_infer),
+        .infer = classifier_infer, .batch = BATCH_AT("v", "0")),
     ROW("TreeEnsembleRegressor", 1, 1, 1, "T", "F", .types = types,
         .attributes = tree_regressor_attributes, .check = tree_regressor_check,
-        .infer = regressor_infer),
+        .infer = regressor_infer, .batch = BATCH_AT("v", "0")),
     {.name = "TreeEnsemble",
      .domain = "ai.onnx.ml",
      .since = 5,
@@ -331,23 +332,26 @@ const op_row op_rows_ml[] = {
      .attributes = tree_attributes,
      .check = tree_check,
      .infer = tree_infer,
+     .batch = BATCH_AT("v", "0"),
      .lower = not_decomposed},
     ROW("LinearClassifier", 1, 1, 2, "T", "?F", .types = types,
         .attributes = linear_classifier_attributes, .check = linear_check,
-        .infer = classifier_infer),
+        .infer = classifier_infer, .batch = BATCH_AT("v", "0")),
     ROW("LinearRegressor", 1, 1, 1, "T", "F", .types = types,
-        .attributes = linear_regressor_attributes, .check = linear_check, .infer = regressor_infer),
+        .attributes = linear_regressor_attributes, .check = linear_check, .infer = regressor_infer,
+        .batch = BATCH_AT("v", "0")),
     ROW("Scaler", 1, 1, 1, "T", "F", .types = types, .attributes = scaler_attributes,
-        .check = scaler_check, .infer = to_float_infer),
+        .check = scaler_check, .infer = to_float_infer, .batch = BATCH_OVER(NULL, -1)),
     ROW("Normalizer", 1, 1, 1, "T", "F", .types = types, .attributes = normalizer_attributes,
-        .infer = to_float_infer),
+        .infer = to_float_infer, .batch = BATCH_OVER(NULL, -1)),
     ROW("Imputer", 1, 1, 1, "T", "T", .types = types, .attributes = imputer_attributes,
-        .check = imputer_check, .infer = imputer_infer),
+        .check = imputer_check, .infer = imputer_infer, .batch = BATCH_OVER(NULL, -1)),
     ROW("Binarizer", 1, 1, 1, "T", "T", .types = types, .attributes = binarizer_attributes,
-        .infer = same_infer),
+        .infer = same_infer, .batch = BATCH_POINTWISE),
     ROW("ArrayFeatureExtractor", 2, 2, 1, "TI", "T", .types = extractor_types,
-        .infer = extractor_infer),
+        .infer = extractor_infer, .batch = BATCH_OVER(NULL, -1)),
     ROW("FeatureVectorizer", 1, OP_ANY_NUMBER, 1, "?", "F", .types = types,
-        .attributes = vectorizer_attributes, .check = vectorizer_check, .infer = vectorizer_infer),
+        .attributes = vectorizer_attributes, .check = vectorizer_check, .infer = vectorizer_infer,
+        .batch = BATCH_AT("v*", "0")),
 };
 const size_t n_op_rows_ml = sizeof op_rows_ml / sizeof op_rows_ml[0];

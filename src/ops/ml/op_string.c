@@ -4,6 +4,7 @@
  * RegexFullMatch (ONNX 20). They run on the host while a run is planned (strings.h).
  */
 #include "base/strbuf.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/ml/regex.h"
 #include "ops/ml/strings.h"
 
@@ -273,10 +274,11 @@ static const op_attribute regex_attributes[] = {{"pattern", ATTRIBUTE_STRING, tr
 const op_row op_rows_string[] = {
     ROW("StringNormalizer", 10, 1, 1, "S", "S", .attributes = normalizer_attributes,
         .check = normalizer_check, .infer = normalizer_infer, .eval = normalizer_eval),
-    ROW("StringConcat", 20, 2, 1, "SS", "S", .infer = concat_infer, .eval = concat_eval),
+    ROW("StringConcat", 20, 2, 1, "SS", "S", .infer = concat_infer, .batch = BATCH_POINTWISE,
+        .eval = concat_eval),
     ROW("StringSplit", 20, 1, 2, "S", "SL", .attributes = split_attributes, .infer = split_infer,
         .eval = split_eval),
     ROW("RegexFullMatch", 20, 1, 1, "S", "B", .attributes = regex_attributes, .check = regex_check,
-        .infer = regex_infer, .eval = regex_eval),
+        .infer = regex_infer, .batch = BATCH_POINTWISE, .eval = regex_eval),
 };
 const size_t n_op_rows_string = sizeof op_rows_string / sizeof op_rows_string[0];

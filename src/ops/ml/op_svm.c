@@ -4,6 +4,7 @@
  * (passes/decompose/decompose_svm.c), and lowers the internal operators of the decomposition:
  * clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/core/op.h"
 #include "ops/lowering/work.h"
 #include "ops/ml/labels.h"
@@ -221,10 +222,10 @@ static const op_attribute votes_attributes[] = {{"classes", ATTRIBUTE_INT, true,
 const op_row op_rows_svm[] = {
     ROW("ai.onnx.ml", "SVMClassifier", OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 2, "?F"),
         .attributes = classifier_attributes, .check = svm_check, .infer = classifier_infer,
-        .lower = not_decomposed),
+        .batch = BATCH_AT("v", "0"), .lower = not_decomposed),
     ROW("ai.onnx.ml", "SVMRegressor", OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "F"),
         .attributes = regressor_attributes, .check = svm_check, .infer = regressor_infer,
-        .lower = not_decomposed),
+        .batch = BATCH_AT("v", "0"), .lower = not_decomposed),
     ROW("clgraph", "SvmRbf", OP_INPUTS(2, 2, "F"), OP_OUTPUTS(1, 1, "F"),
         .attributes = rbf_attributes, .infer = rbf_infer, .lower = rbf_lower),
     ROW("clgraph", "SvmDecide", OP_INPUTS(4, 4, "FFIF"), OP_OUTPUTS(1, 1, "F"),

@@ -6,6 +6,7 @@
  */
 #include "base/hash_map.h"
 #include "base/strbuf.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/ml/strings.h"
 
 #include <inttypes.h>
@@ -232,6 +233,7 @@ static const op_attribute attributes[] = {{"max_gram_length", ATTRIBUTE_INT, tru
 
 const op_row op_rows_tfidf[] = {
     {.name = "TfIdfVectorizer",
+     .batch = BATCH_AT("v", "0"),
      .since = 9,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "F"),

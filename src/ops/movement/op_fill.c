@@ -3,6 +3,7 @@
  * Lowers operators that compute each element from its position: Range, EyeLike, Trilu, OneHot.
  * Kernels: cl/movement/fill.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -264,6 +265,7 @@ static const op_types onehot_types[] = {
 
 const op_row op_rows_fill[] = {
     {.name = "Range",
+     .batch = BATCH_NEVER("its length depends on the number of rows, or its elements on a row"),
      .since = 27,
      OP_INPUTS(3, 3, "T"),
      OP_OUTPUTS(1, 1, "T"),
@@ -273,6 +275,7 @@ const op_row op_rows_fill[] = {
      .eval = range_eval,
      .lower = range_lower},
     {.name = "Range",
+     .batch = BATCH_NEVER("its length depends on the number of rows, or its elements on a row"),
      .since = 11,
      .until = 26,
      OP_INPUTS(3, 3, "T"),
@@ -282,6 +285,7 @@ const op_row op_rows_fill[] = {
      .eval = range_eval,
      .lower = range_lower},
     {.name = "EyeLike",
+     .batch = BATCH_NEVER("its result depends on the number of rows"),
      .since = 9,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "?"),
@@ -289,6 +293,7 @@ const op_row op_rows_fill[] = {
      .infer = eye_infer,
      .lower = eye_lower},
     {.name = "Trilu",
+     .batch = BATCH_INNER(2),
      .since = 14,
      OP_INPUTS(1, 2, "TK"),
      OP_OUTPUTS(1, 1, "T"),
@@ -297,6 +302,7 @@ const op_row op_rows_fill[] = {
      .infer = trilu_infer,
      .lower = trilu_lower},
     {.name = "OneHot",
+     .batch = OP_BATCH(.pass = batch_pass_onehot, .rows = 1, .attribute = "axis", .fallback = -1),
      .since = 9,
      OP_INPUTS(3, 3, "IDT"),
      OP_OUTPUTS(1, 1, "T"),

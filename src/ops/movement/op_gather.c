@@ -4,6 +4,7 @@
  * run time, or on the host where indices are known. A Gather with a single known index is a view.
  * Kernels: cl/movement/gather.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/gather.h"
@@ -286,6 +287,7 @@ static const op_types types64[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT6
 
 const op_row op_rows_gather[] = {
     {.name = "Gather",
+     .batch = BATCH_SHAPES(batch_pass_gather, 3),
      .since = 1,
      GATHER,
      .types = types,
@@ -295,6 +297,7 @@ const op_row op_rows_gather[] = {
      .eval = gather_eval,
      .lower = gather_lower},
     {.name = "GatherElements",
+     .batch = BATCH_BY(batch_pass_gather_elements, 3),
      .since = 11,
      GATHER,
      .types = types,
@@ -302,6 +305,7 @@ const op_row op_rows_gather[] = {
      .infer = elements_infer,
      .lower = elements_lower},
     {.name = "GatherND",
+     .batch = BATCH_BY(batch_pass_gather_nd, 3),
      .since = 11,
      GATHER,
      .types = types64,

@@ -5,6 +5,7 @@
  * Kernel: cl/movement/pad.cl.
  */
 #include "base/checked.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -293,7 +294,9 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
 static const op_types types[] = {
     {'P', DTYPE_BIT(CLG_INT64)}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
-#define PAD .name = "Pad", OP_OUTPUTS(1, 1, "T"), .infer = pad_infer, .lower = pad_lower
+#define PAD                                                                                        \
+    .name = "Pad", OP_OUTPUTS(1, 1, "T"), .infer = pad_infer,                                      \
+    .batch = BATCH_BY(batch_pass_pad, 1), .lower = pad_lower
 
 const op_row op_rows_pad[] = {
     {.since = 2, .until = 10, OP_INPUTS(1, 1, "T"), .types = floats, .attributes = attributes, PAD},

@@ -3,6 +3,7 @@
  * Lowers ReverseSequence (ONNX 10): reverses the first sequence_lens[b] elements of sequence b.
  * Kernel: cl/movement/reverse.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -71,6 +72,7 @@ static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
 const op_row op_rows_reverse[] = {
     {.name = "ReverseSequence",
+     .batch = BATCH_BY(batch_pass_reverse, 3),
      .since = 10,
      OP_INPUTS(2, 2, "TI"),
      OP_OUTPUTS(1, 1, "T"),

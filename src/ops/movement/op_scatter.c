@@ -4,6 +4,7 @@
  * then writes updates into the copy (cl/movement/scatter.cl). Reductions apply updates in their
  * order, so that results are bit-identical in each run.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -363,8 +364,13 @@ static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT6
 static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
 #define SCATTER OP_INPUTS(3, 3, "TIT"), OP_OUTPUTS(1, 1, "T")
-#define ELEMENTS SCATTER, .types = types, .infer = elements_infer, .lower = elements_lower
-#define ND SCATTER, .types = types64, .infer = nd_infer, .eval = nd_eval, .lower = nd_lower
+#define ELEMENTS                                                                                   \
+    SCATTER, .types = types, .infer = elements_infer,                                              \
+             .batch = BATCH_BY(batch_pass_gather_elements, 7), .lower = elements_lower
+#define ND                                                                                         \
+    SCATTER, .types = types64, .infer = nd_infer,                                                  \
+             .batch = BATCH_NEVER("its indices count positions among all rows"), .eval = nd_eval,  \
+             .lower = nd_lower
 
 const op_row op_rows_scatter[] = {
     {.name = "Scatter", .since = 9, .until = 10, ELEMENTS, .attributes = elements_11},
@@ -375,6 +381,7 @@ const op_row op_rows_scatter[] = {
     {.name = "ScatterND", .since = 16, .until = 17, ND, .attributes = nd_16},
     {.name = "ScatterND", .since = 18, ND, .attributes = nd_18},
     {.name = "TensorScatter",
+     .batch = BATCH_AT("000", "0"),
      .since = 24,
      OP_INPUTS(2, 3, "TTI"),
      OP_OUTPUTS(1, 1, "T"),

@@ -4,6 +4,7 @@
  * an input, so that both are planned in two stages (op_row.stages): the first counts, the second
  * writes. Kernels: cl/lowering/compact.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/gather.h"
@@ -217,6 +218,7 @@ static const op_row compress_stages[] = {
 
 const op_row op_rows_select[] = {
     {.name = "NonZero",
+     .batch = BATCH_NEVER("the size of its result depends on all rows"),
      .since = 9,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "N"),
@@ -225,6 +227,7 @@ const op_row op_rows_select[] = {
      .eval = nonzero_eval,
      .stages = nonzero_stages},
     {.name = "Compress",
+     .batch = BATCH_NEVER("the size of its result depends on all rows"),
      .since = 9,
      OP_INPUTS(2, 2, "TB"),
      OP_OUTPUTS(1, 1, "T"),

@@ -3,6 +3,7 @@
  * Lowers Slice and Split to views of their input; a Slice with a negative step becomes a copy.
  */
 #include "base/checked.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/movement/strided.h"
 
 #include <inttypes.h>
@@ -280,14 +281,16 @@ static const op_types lengths[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT6
 
 #define SLICE                                                                                      \
     OP_OUTPUTS(1, 1, "T"), .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = slice_infer,            \
-                           .eval = strided_eval, .lower = strided_lower,                           \
-                           .param = &(const strided_op)                                            \
+                           .batch = BATCH_SHAPES(batch_pass_slice, 1), .eval = strided_eval,       \
+                           .lower = strided_lower, .param = &(const strided_op)                    \
     {                                                                                              \
         "slice", slice_walk                                                                        \
     }
 #define SPLIT                                                                                      \
     .name = "Split", OP_OUTPUTS(1, OP_ANY_NUMBER, "T"), .flags = OP_STRIDED_INPUTS | OP_MOVES,     \
-    .infer = split_infer, .eval = split_eval, .lower = split_lower
+    .infer = split_infer,                                                                          \
+    .batch = OP_BATCH(.pass = batch_pass_split, .rows = 1, .counts = 1, .always = true),           \
+    .eval = split_eval, .lower = split_lower
 
 const op_row op_rows_slice[] = {
     {.name = "Slice",

@@ -6,6 +6,7 @@
  * op_slice.c.
  */
 #include "base/checked.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/movement/strided.h"
 #include "ops/quant/narrow.h"
 
@@ -341,28 +342,33 @@ static const op_types shapes[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64
 
 const op_row op_rows_strided[] = {
     {.name = "Transpose",
+     .batch = BATCH_BY(batch_pass_transpose, 1),
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      .attributes = transpose_attributes,
      .infer = transpose_infer,
      WALKS("transpose", transpose_walk)},
     {.name = "Expand",
+     .batch = BATCH_SHAPES(batch_pass_expand, 1),
      .since = 8,
      OP_INPUTS(2, 2, "TI"),
      .infer = expand_infer,
      WALKS("expand", expand_walk)},
     {.name = "Tile",
+     .batch = BATCH_SHAPES(batch_pass_tile, 1),
      .since = 6,
      OP_INPUTS(2, 2, "TI"),
      .infer = tile_infer,
      WALKS("tile", tile_walk)},
     {.name = "DepthToSpace",
+     .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      .attributes = to_space_attributes,
      .infer = block_infer,
      WALKS("depth_to_space", depth_to_space_walk)},
     {.name = "SpaceToDepth",
+     .batch = BATCH_FIRST,
      .since = 1,
      .until = 27,
      OP_INPUTS(1, 1, "T"),
@@ -370,12 +376,14 @@ const op_row op_rows_strided[] = {
      .infer = block_infer,
      WALKS("space_to_depth", space_to_depth_walk)},
     {.name = "SpaceToDepth",
+     .batch = BATCH_FIRST,
      .since = 28,
      OP_INPUTS(1, 1, "T"),
      .attributes = to_space_attributes,
      .infer = block_infer,
      WALKS("space_to_depth", space_to_depth_walk)},
     {.name = "Concat",
+     .batch = BATCH_SHAPES(batch_pass_concat, BATCH_ALL),
      .since = 4,
      OP_INPUTS(1, OP_ANY_NUMBER, "T"),
      OP_OUTPUTS(1, 1, "T"),

@@ -5,6 +5,7 @@
  * the device, so that equal ones are adjacent. Their number is known only then: the operator is
  * planned in two stages (op_row.stages). Kernels: cl/movement/unique.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/gather.h"
@@ -203,6 +204,7 @@ static const op_row stages[] = {
 
 const op_row op_rows_unique[] = {
     {.name = "Unique",
+     .batch = BATCH_NEVER("it compares all rows with each other"),
      .since = 11,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 4, "TNNN"),

@@ -3,6 +3,7 @@
  * Lowers Identity, BitCast, Reshape, Flatten, Squeeze and Unsqueeze to views of their input.
  */
 #include "base/checked.h"
+#include "ops/batch/batch_rule.h"
 #include "ops/core/op.h"
 
 #include <inttypes.h>
@@ -339,32 +340,38 @@ static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true, OP_A
     }
 
 const op_row op_rows_view[] = {
-    ROW("Identity", 1, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
-        .flags = OP_STRIDED_INPUTS | OP_ANY_KIND | OP_MOVES, .infer = identity_infer,
-        .eval = identity_eval, .lower = lower_same_axes),
+    ROW("Identity", 1, 0, .batch = BATCH_POINTWISE, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"),
+        .types = viewed, .flags = OP_STRIDED_INPUTS | OP_ANY_KIND | OP_MOVES,
+        .infer = identity_infer, .eval = identity_eval, .lower = lower_same_axes),
     ROW("BitCast", 26, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "?"), .types = of_whole_bytes,
         .flags = OP_STRIDED_INPUTS, .attributes = to_attribute, .infer = bitcast_infer,
         .eval = bitcast_eval, .lower = lower_same_axes),
     ROW("Reshape", 5, 13, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
-        .flags = OP_MOVES, .infer = reshape_infer, .eval = eval_reshaped,
-        .takes_strided = reshape_takes, .lower = reshape_lower),
+        .flags = OP_MOVES, .infer = reshape_infer, .batch = BATCH_SHAPES(batch_pass_reshape, 1),
+        .eval = eval_reshaped, .takes_strided = reshape_takes, .lower = reshape_lower),
     ROW("Reshape", 14, 0, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = allowzero_attribute, .flags = OP_MOVES, .infer = reshape_infer,
-        .eval = eval_reshaped, .takes_strided = reshape_takes, .lower = reshape_lower),
+        .batch = BATCH_SHAPES(batch_pass_reshape, 1), .eval = eval_reshaped,
+        .takes_strided = reshape_takes, .lower = reshape_lower),
     ROW("Flatten", 1, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axis_attribute, .flags = OP_MOVES, .infer = flatten_infer,
-        .eval = eval_reshaped, .takes_strided = reshape_takes, .lower = reshape_lower),
+        .batch = BATCH_SHAPES(batch_pass_flatten, 1), .eval = eval_reshaped,
+        .takes_strided = reshape_takes, .lower = reshape_lower),
     ROW("Squeeze", 1, 12, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axes_attribute, .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer,
-        .eval = eval_reshaped, .lower = lower_same_axes),
+        .batch = BATCH_SHAPES(batch_pass_squeeze, 1), .eval = eval_reshaped,
+        .lower = lower_same_axes),
     ROW("Squeeze", 13, 0, OP_INPUTS(1, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
-        .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer, .eval = eval_reshaped,
+        .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer,
+        .batch = BATCH_SHAPES(batch_pass_squeeze, 1), .eval = eval_reshaped,
         .lower = lower_same_axes),
     ROW("Unsqueeze", 1, 12, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axes_required, .flags = OP_STRIDED_INPUTS | OP_MOVES,
-        .infer = unsqueeze_infer, .eval = eval_reshaped, .lower = lower_same_axes),
+        .infer = unsqueeze_infer, .batch = BATCH_SHAPES(batch_pass_unsqueeze, 1),
+        .eval = eval_reshaped, .lower = lower_same_axes),
     ROW("Unsqueeze", 13, 0, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
-        .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = unsqueeze_infer, .eval = eval_reshaped,
+        .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = unsqueeze_infer,
+        .batch = BATCH_SHAPES(batch_pass_unsqueeze, 1), .eval = eval_reshaped,
         .lower = lower_same_axes),
 };
 const size_t n_op_rows_view = sizeof op_rows_view / sizeof op_rows_view[0];

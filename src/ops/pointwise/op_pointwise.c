@@ -5,6 +5,7 @@
  * pointwise_table.c). Inference, host evaluation and lowering are the same for all
  * (pointwise_node.c).
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/narrow.h"
 
@@ -234,21 +235,25 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true,
     .infer = pointwise_infer_node, .eval = pointwise_eval_node, .lower = pointwise_lower_node
 #define OP(...)                                                                                    \
     .param = &(const pointwise_op) { __VA_ARGS__ }
-#define ROW(...) ROW_THAT(0, __VA_ARGS__)
-#define ROW_THAT(more_flags, op_name, first, last, min, max, in, out, set, ...)                    \
+#define ROW(...) ROW_THAT(0, BATCH_POINTWISE, __VA_ARGS__)
+#define ROW_THAT(more_flags, how, op_name, first, last, min, max, in, out, set, ...)               \
     {                                                                                              \
         .name = op_name, .since = first, .until = last, OP_INPUTS(min, max, in),                   \
         OP_OUTPUTS(1, 1, out), .types = set,                                                       \
-        .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK | (more_flags), FUNCTIONS, __VA_ARGS__        \
+        .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK | (more_flags), .batch = how, FUNCTIONS,      \
+        __VA_ARGS__                                                                                \
     }
 #define UNARY(name, since, set) ROW(name, since, 0, 1, 1, "T", "T", set, OP(.def = name))
 #define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
 #define COMPARE(name, since, set) ROW(name, since, 0, 2, 2, "TT", "B", set, OP(.def = name))
 #define LOGIC(name) ROW(name, 7, 0, 2, 2, "BB", "B", bools, OP(.def = name))
 /* An entry for opsets before 7, whose inputs are broadcast as attributes say. */
+#define BATCH_ALIGNED(how)                                                                         \
+    OP_BATCH(.pass = batch_pass_aligned, .rows = BATCH_ALL,                                        \
+             .fallback = (how) == POINTWISE_ALIGNED_SLOPE ? 1 : -1)
 #define ALIGNED(name, since, in, out, set, how)                                                    \
-    ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name, .shapes = how),                        \
-        .attributes = aligned_attributes)
+    ROW_THAT(0, BATCH_ALIGNED(how), name, since, 6, 2, 2, in, out, set,                            \
+             OP(.def = name, .shapes = how), .attributes = aligned_attributes)
 #define VARIADIC(name, since, set, ...)                                                            \
     ROW(name, since, 0, 1, OP_ANY_NUMBER, "T", "T", set, OP(__VA_ARGS__))
 
@@ -345,12 +350,13 @@ const op_row op_rows_pointwise[] = {
         .attributes = direction),
     ROW("BitShift", 28, 0, 2, 2, "TT", "T", integers, OP(.expand = expand_shift),
         .attributes = direction),
-    ROW_THAT(OP_MOVES, "Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
+    ROW_THAT(OP_MOVES, BATCH_POINTWISE, "Where", 9, 0, 3, 3, "BTT", "T", chosen,
+             OP(.def = "Where")),
     ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast, .to = true),
         .attributes = cast_attributes),
-    ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts,
-        OP(.expand = expand_cast_like, .shapes = POINTWISE_FIRST_ALONE),
-        .attributes = cast_like_attributes),
+    ROW_THAT(0, BATCH_BROADCAST(0), "CastLike", 15, 0, 2, 2, "TU", "U", casts,
+             OP(.expand = expand_cast_like, .shapes = POINTWISE_FIRST_ALONE),
+             .attributes = cast_like_attributes),
 
     ALIGNED("Add", 6, "TT", "T", numbers, POINTWISE_ALIGNED),
     ALIGNED("Sub", 6, "TT", "T", numbers, POINTWISE_ALIGNED),

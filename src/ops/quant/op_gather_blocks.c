@@ -4,6 +4,7 @@
  * decoder's embeddings, that stays packed in memory with 2, 4 or 8 bits an element. See
  * cl/quant/gather_blocks.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -114,6 +115,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_gather_blocks[] = {
     {.name = "GatherBlockQuantized",
+     .batch = OP_BATCH(.pass = batch_pass_gather, .rows = 2, .attribute = "gather_axis"),
      .domain = "com.microsoft",
      .since = 1,
      OP_INPUTS(3, 4, "DISD"),

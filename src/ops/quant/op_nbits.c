@@ -3,6 +3,7 @@
  * Lowers com.microsoft.MatMulNBits: GEMMs with block-quantised weights of 4 or 8 bits, which stay
  * packed in memory. See cl/quant/nbits.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -127,6 +128,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_nbits[] = {
     {.name = "MatMulNBits",
+     .batch = BATCH_OVER(NULL, -1),
      .domain = "com.microsoft",
      .since = 1,
      OP_INPUTS(3, 6, "TBTZIT"),

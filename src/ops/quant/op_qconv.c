@@ -4,6 +4,7 @@
  * exact int32 sums; see cl/quant/qconv.cl. com.microsoft.QLinearConv may be channels-last: a pass
  * makes it channels-first (passes/quant/pass_quantized.c).
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/conv/conv_desc.h"
 #include "ops/lowering/work.h"
 #include "ops/quant/qconv.h"
@@ -117,7 +118,7 @@ static const op_attribute microsoft_attributes[] = {
 
 #define CONV                                                                                       \
     OP_OUTPUTS(1, 1, "?"), .types = types, .check = window_check, .infer = qconv_infer,            \
-                           .lower = qconv_lower
+                           .batch = BATCH_FIRST, .lower = qconv_lower
 
 const op_row op_rows_qconv[] = {
     {.name = "ConvInteger",

@@ -4,6 +4,7 @@
  * and com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a bias, and
  * DynamicQuantizeMatMul, which first quantises its first operand. See qmatmul.h.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/matmul/matmul_shape.h"
 #include "ops/quant/qmatmul.h"
 #include "ops/quant/quantize.h"
@@ -94,18 +95,21 @@ static const op_types types_21[] = {
 
 const op_row op_rows_qmatmul[] = {
     {.name = "MatMulInteger",
+     .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 1),
      .since = 10,
      OP_INPUTS(2, 4, "ABAB"),
      OP_OUTPUTS(1, 1, "?"),
      .types = types,
      QMATMUL(integer_inputs)},
     {.name = "QLinearMatMul",
+     .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 3),
      .since = 21,
      OP_INPUTS(8, 8, "ASABSBSY"),
      OP_OUTPUTS(1, 1, "?"),
      .types = types_21,
      QMATMUL(linear_inputs)},
     {.name = "QLinearMatMul",
+     .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 3),
      .since = 10,
      .until = 20,
      OP_INPUTS(8, 8, "ASABSBSY"),
@@ -113,12 +117,14 @@ const op_row op_rows_qmatmul[] = {
      .types = types,
      QMATMUL(linear_inputs)},
     {.name = "MatMulIntegerToFloat",
+     .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 1),
      MICROSOFT,
      OP_INPUTS(4, 7, "ABSSABS"),
      OP_OUTPUTS(1, 1, "S"),
      .types = types,
      QMATMUL(float_inputs)},
     {.name = "DynamicQuantizeMatMul",
+     .batch = BATCH_NEVER("it finds one scale for all rows together"),
      MICROSOFT,
      OP_INPUTS(3, 5, "SBSBS"),
      OP_OUTPUTS(1, 1, "S"),

@@ -5,6 +5,7 @@
  * DynamicQuantizeLSTM, NhwcMaxPool. They have no kernels: a pass that always runs decomposes them
  * (passes/quant/pass_quantized.c).
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/recurrent/recurrent.h"
 
@@ -215,29 +216,34 @@ static const op_attribute pool_attributes[] = {
 
 const op_row op_rows_quantized[] = {
     {.name = "QGemm",
+     .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 3, 6),
      DECOMPOSED,
      OP_INPUTS(5, 9, "ASABSBISY"),
      OP_OUTPUTS(1, 1, "?"),
      .attributes = gemm_attributes,
      .infer = gemm_infer},
     {.name = "QLinearSoftmax",
+     .batch = BATCH_OVER("axis", -1),
      DECOMPOSED,
      OP_INPUTS(5, 5, "TSTST"),
      OP_OUTPUTS(1, 1, "T"),
      .attributes = softmax_attributes,
      .infer = softmax_infer},
     {.name = "QLinearWhere",
+     .batch = BATCH_BROADCAST(0, 1, 4),
      DECOMPOSED,
      OP_INPUTS(9, 9, "CTSTTSTST"),
      OP_OUTPUTS(1, 1, "T"),
      .infer = where_infer},
     {.name = "QEmbedLayerNormalization",
+     .batch = BATCH_AT("00.....0", "0"),
      DECOMPOSED,
      OP_INPUTS(1, 18, "IITTTTTISSSSSTTTTT"),
      OP_OUTPUTS(1, 2, "SI"),
      .attributes = embed_attributes,
      .infer = embed_infer},
     {.name = "DynamicQuantizeLSTM",
+     .batch = BATCH_NEVER("it finds one scale for all rows together"),
      DECOMPOSED,
      OP_INPUTS(3, 12, "SBBSISSSSBSB"),
      OP_OUTPUTS(0, 3, "SSS"),
@@ -246,6 +252,7 @@ const op_row op_rows_quantized[] = {
      .infer = lstm_infer,
      .param = &recurrent_lstm},
     {.name = "NhwcMaxPool",
+     .batch = BATCH_FIRST,
      DECOMPOSED,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),

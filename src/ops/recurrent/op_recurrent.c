@@ -4,6 +4,7 @@
  * Y_h is initial_h. `clip` limits the input of every activation, as ONNX defines, also that of
  * LSTM's activation h.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/recurrent/recurrent.h"
 
 #include <inttypes.h>
@@ -138,7 +139,8 @@ static const op_attribute lstm_7[] = {ATTRIBUTES, INPUT_FORGET, {0}},
     {                                                                                              \
         .name = row_name, .since = first, .until = last, OP_INPUTS(3, n_in, "TTTTIT"),             \
         OP_OUTPUTS(0, n_out, "T"), .types = types, .attributes = attribute_list,                   \
-        .check = recurrent_check, .infer = recurrent_infer, .lower = recurrent_lower,              \
+        .check = recurrent_check, .infer = recurrent_infer,                                        \
+        .batch = BATCH_BY(batch_pass_recurrent, BATCH_ALL), .lower = recurrent_lower,              \
         .param = &(kind)                                                                           \
     }
 

@@ -3,6 +3,7 @@
  * Lowers ArgMax, ArgMin, CumSum and CumProd: reductions and scans along one axis. Kernels:
  * cl/reduce/arg.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -131,8 +132,8 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
 #define ARG(op_name, is_max)                                                                       \
     {                                                                                              \
         .name = op_name, .since = 1, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "I"),                  \
-        .types = arg_types, .attributes = arg_attributes, .infer = arg_infer, .lower = arg_lower,  \
-        .param = &(const bool)                                                                     \
+        .types = arg_types, .attributes = arg_attributes, .infer = arg_infer,                      \
+        .batch = BATCH_BY(batch_pass_arg, 1), .lower = arg_lower, .param = &(const bool)           \
         {                                                                                          \
             is_max                                                                                 \
         }                                                                                          \
@@ -142,7 +143,7 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
     {                                                                                              \
         .name = op_name, .since = first, OP_INPUTS(2, 2, "TA"), OP_OUTPUTS(1, 1, "T"),             \
         .types = scan_types, .attributes = scan_attributes, .infer = scan_infer,                   \
-        .lower = scan_lower, .param = &(const bool)                                                \
+        .batch = BATCH_OVER_INPUT(1, 0), .lower = scan_lower, .param = &(const bool)               \
         {                                                                                          \
             is_product                                                                             \
         }                                                                                          \

@@ -4,6 +4,7 @@
  * training have in common (moments.h): partial statistics, a table of factor and shift per channel,
  * and its application.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
 #include "ops/reduce/moments.h"
@@ -234,6 +235,7 @@ static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY
 
 const op_row op_rows_moments[] = {
     {.name = "MeanVarianceNormalization",
+     .batch = BATCH_BY(batch_pass_moments, 1),
      .since = 9,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),

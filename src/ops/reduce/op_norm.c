@@ -3,6 +3,7 @@
  * Lowers BatchNormalization (in training mode by moments.h), LayerNormalization,
  * InstanceNormalization, GroupNormalization and LRN. Kernels: cl/reduce/norm.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/reduce/moments.h"
 
@@ -334,10 +335,10 @@ static const op_attribute lrn_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false, 
 
 #define BATCH                                                                                      \
     .types = types, .attributes = batch_attributes, .check = batch_check, .infer = batch_infer,    \
-    .lower = batch_lower
+    .batch = BATCH_BY(batch_pass_batchnorm, 1), .lower = batch_lower
 #define GROUPS                                                                                     \
     OP_INPUTS(3, 3, "T"), OP_OUTPUTS(1, 1, "T"), .types = types, .infer = group_infer,             \
-                                                 .lower = group_lower
+                                                 .batch = BATCH_FIRST, .lower = group_lower
 
 const op_row op_rows_norm[] = {
     {.name = "BatchNormalization",
@@ -349,6 +350,7 @@ const op_row op_rows_norm[] = {
      .attributes = batch_1_attributes,
      .check = batch_check,
      .infer = batch_infer,
+     .batch = BATCH_BY(batch_pass_batchnorm, 1),
      .lower = batch_lower},
     {.name = "BatchNormalization",
      .since = 7,
@@ -368,6 +370,7 @@ const op_row op_rows_norm[] = {
      OP_OUTPUTS(1, 3, "TMM"),
      BATCH},
     {.name = "LayerNormalization",
+     .batch = BATCH_FROM("axis", -1),
      .since = 17,
      OP_INPUTS(2, 3, "T"),
      OP_OUTPUTS(1, 3, "T??"),
@@ -378,6 +381,7 @@ const op_row op_rows_norm[] = {
     {.name = "InstanceNormalization", .since = 6, .attributes = instance_attributes, GROUPS},
     {.name = "GroupNormalization", .since = 18, .attributes = group_attributes, GROUPS},
     {.name = "LRN",
+     .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),

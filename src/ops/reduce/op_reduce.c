@@ -4,6 +4,7 @@
  * LpNormalization, which divides by a reduction. A reduction is described by its functions map,
  * combine and finish; all else is common to them. Kernels: cl/reduce/reduce.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
 #include "ops/pointwise/pointwise.h"
@@ -533,6 +534,7 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
     .infer = reduce_infer, .eval = reduce_eval, .lower = reduce_lower, .flags = OP_STRIDED_INPUTS
 #define OP(...)                                                                                    \
     .param = &(const reduce_op) { __VA_ARGS__ }
+#define BATCH_REDUCE OP_BATCH(.pass = batch_pass_reduce, .rows = 1, .counts = 1, .always = true)
 /* Entries for a reduction whose axes are an attribute up to opset `last`, then an input. */
 #define REDUCE(op_name, last, set, ...)                                                            \
     {.name = op_name,                                                                              \
@@ -542,16 +544,17 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
      OP_OUTPUTS(1, 1, "T"),                                                                        \
      .types = set,                                                                                 \
      .attributes = by_attribute,                                                                   \
+     .batch = BATCH_REDUCE,                                                                        \
      FUNCTIONS,                                                                                    \
      OP(__VA_ARGS__)},                                                                             \
     {                                                                                              \
         .name = op_name, .since = last + 1, OP_INPUTS(1, 2, "TA"), OP_OUTPUTS(1, 1, "T"),          \
-        .types = set, .attributes = by_input, FUNCTIONS, OP(__VA_ARGS__)                           \
+        .types = set, .attributes = by_input, .batch = BATCH_REDUCE, FUNCTIONS, OP(__VA_ARGS__)    \
     }
 #define GLOBAL(op_name, first, attribute_list, ...)                                                \
     {                                                                                              \
         .name = op_name, .since = first, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"),              \
-        .types = floats, .attributes = attribute_list, FUNCTIONS,                                  \
+        .types = floats, .attributes = attribute_list, .batch = BATCH_FIRST, FUNCTIONS,            \
         OP(.is_global = true, __VA_ARGS__)                                                         \
     }
 
@@ -573,6 +576,7 @@ const op_row op_rows_reduce[] = {
     GLOBAL("GlobalLpPool", 2, lp_attributes, .map = TAKE_POWER, .combine = COMBINE_SUM,
            .finish = FINISH_POWER),
     {.name = "LpNormalization",
+     .batch = BATCH_OVER("axis", -1),
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),

@@ -4,6 +4,7 @@
  * SkipLayerNormalization, SkipSimplifiedLayerNormalization and EmbedLayerNormalization; the last
  * three normalise a sum of inputs. Kernels: cl/reduce/skipnorm.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -288,8 +289,9 @@ static const op_attribute embed_attributes[] = {
 
 #define MICROSOFT .domain = "com.microsoft", .since = 1
 #define RMS                                                                                        \
-    OP_INPUTS(2, 2, "T"), OP_OUTPUTS(1, 1, "T"), .types = types, .attributes = rms_attributes,     \
-                                                 .infer = rms_infer, .lower = rms_lower
+    OP_INPUTS(2, 2, "T"), OP_OUTPUTS(1, 1, "T"),                                                   \
+        .types = types, .attributes = rms_attributes, .infer = rms_infer,                          \
+        .batch = BATCH_FROM("axis", -1), .lower = rms_lower
 
 const op_row op_rows_skipnorm[] = {
     {.name = "RMSNormalization", .since = 23, RMS},
@@ -303,6 +305,8 @@ const op_row op_rows_skipnorm[] = {
      .types = types,
      .attributes = epsilon_attributes,
      .infer = skip_infer,
+     .batch = OP_BATCH(.pass = batch_pass_skip, .rows = 3, .operands = (const uint8_t[]){0, 1},
+                       .n_operands = 2),
      .lower = skip_lower,
      .param = &layer_inputs},
     {.name = "SkipSimplifiedLayerNormalization",
@@ -312,9 +316,12 @@ const op_row op_rows_skipnorm[] = {
      .types = types,
      .attributes = epsilon_attributes,
      .infer = skip_infer,
+     .batch = OP_BATCH(.pass = batch_pass_skip, .rows = 3, .operands = (const uint8_t[]){0, 1},
+                       .n_operands = 2),
      .lower = skip_lower,
      .param = &simple_inputs},
     {.name = "EmbedLayerNormalization",
+     .batch = BATCH_AT("00.....00", "0"),
      MICROSOFT,
      OP_INPUTS(1, 9, "IITTTTTII"),
      OP_OUTPUTS(1, 3, "TIT"),

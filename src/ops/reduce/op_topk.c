@@ -3,6 +3,7 @@
  * Lowers TopK: the k largest or smallest elements along an axis and their indices, in order of
  * rank; equal elements are in the order of their indices. Kernels: cl/reduce/topk.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
@@ -95,7 +96,9 @@ static const op_attribute attributes_11[] = {{"axis", ATTRIBUTE_INT, false, OP_A
 static const op_types types[] = {
     {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
-#define TOPK OP_OUTPUTS(2, 2, "TI"), .types = types, .infer = topk_infer, .lower = topk_lower
+#define TOPK                                                                                       \
+    OP_OUTPUTS(2, 2, "TI"), .types = types, .infer = topk_infer, .batch = BATCH_OVER("axis", -1),  \
+                            .lower = topk_lower
 
 const op_row op_rows_topk[] = {
     {.name = "TopK",

@@ -4,6 +4,7 @@
  * those that overlap a selected one. Their number is known only then: the operator is planned in
  * two stages (op_row.stages). Kernels: cl/vision/nms.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -135,6 +136,7 @@ static const op_row stages[] = {
 
 const op_row op_rows_nms[] = {
     {.name = "NonMaxSuppression",
+     .batch = BATCH_NEVER("the size of its result depends on all rows"),
      .since = 10,
      OP_INPUTS(2, N_INPUTS, "FFNFF"),
      OP_OUTPUTS(1, 1, "N"),

@@ -3,6 +3,7 @@
  * Lowers MaxPool, AveragePool and LpPool over one to three axes. Kernels: cl/vision/pool.cl. Global
  * pools are reductions (op_reduce.c).
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 #include "ops/vision/pool.h"
@@ -144,6 +145,7 @@ static const op_attribute lp_attributes[] = {POOL_ATTRIBUTES{"p", ATTRIBUTE_INT,
 
 const op_row op_rows_pool[] = {
     {.name = "MaxPool",
+     .batch = BATCH_AT("0", "0!"),
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 2, "TI"),
@@ -154,6 +156,7 @@ const op_row op_rows_pool[] = {
      .lower = pool_lower,
      .param = &pool_max},
     {.name = "AveragePool",
+     .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),
@@ -164,6 +167,7 @@ const op_row op_rows_pool[] = {
      .lower = pool_lower,
      .param = &pool_average},
     {.name = "LpPool",
+     .batch = BATCH_FIRST,
      .since = 2,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),

@@ -4,6 +4,7 @@
  * the device: for each output, the index of its first input element and the weights. One pass
  * resizes up to three adjacent axes. Kernels: cl/vision/resize.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/vision/resize_axis.h"
 
@@ -483,6 +484,7 @@ static const op_attribute attributes[] = {
     {                                                                                              \
         .name = op_name, .since = first, .until = last, inputs, OP_OUTPUTS(1, 1, "T"),             \
         .types = types, .attributes = list, .check = resize_check, .infer = resize_infer,          \
+        .batch = OP_BATCH(.pass = batch_pass_resize, .rows = 1, .counts = 8),                      \
         .lower = resize_lower, .param = &(kind)                                                    \
     }
 

@@ -4,6 +4,7 @@
  * and AffineGrid, which computes such positions for two or three axes. Kernels:
  * cl/vision/sample.cl.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -172,6 +173,7 @@ static const op_attribute affine_attributes[] = {
 
 const op_row op_rows_sample[] = {
     {.name = "GridSample",
+     .batch = BATCH_AT("00", "0"),
      .since = 16,
      OP_INPUTS(2, 2, "TG"),
      OP_OUTPUTS(1, 1, "T"),
@@ -180,6 +182,8 @@ const op_row op_rows_sample[] = {
      .infer = sample_infer,
      .lower = sample_lower},
     {.name = "AffineGrid",
+     .batch = OP_BATCH(.pass = batch_pass_at, .rows = BATCH_ALL, .counts = 2, .inputs = "0.",
+                       .outputs = "0"),
      .since = 20,
      OP_INPUTS(2, 2, "TI"),
      OP_OUTPUTS(1, 1, "T"),

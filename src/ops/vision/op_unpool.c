@@ -4,6 +4,7 @@
  * and zeros elsewhere. Indices refer to the smallest tensor that the windows cover. output_shape
  * may be larger, which appends zeros to each axis.
  */
+#include "ops/batch/batch_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -127,6 +128,7 @@ static const op_attribute attributes[] = {{"kernel_shape", ATTRIBUTE_INTS, true,
 
 const op_row op_rows_unpool[] = {
     {.name = "MaxUnpool",
+     .batch = BATCH_NEVER("its indices count the elements of all rows"),
      .since = 9,
      OP_INPUTS(2, 3, "TII"),
      OP_OUTPUTS(1, 1, "T"),

@@ -41,6 +41,8 @@ static const option_row rows[] = {
     {"ops", 0, KIND_FLAG, AT(ops), OPTIONS_INSPECT, NULL, "where each node runs, and why"},
     {"plan", 0, KIND_FLAG, AT(plan), OPTIONS_INSPECT, NULL,
      "steps, kernels and memory on the device (needs one)"},
+    {"batch", 0, KIND_FLAG, AT(shows_batch), OPTIONS_INSPECT, NULL,
+     "which inputs and outputs carry the batch, if its rows are independent"},
     {"dot", 0, KIND_TEXT, AT(dot), OPTIONS_INSPECT, "FILE", "write the graph for Graphviz"},
     {"measure", 0, KIND_FLAG, AT(measure), OPTIONS_DEVICES, NULL,
      "measure arithmetic, memory, transfers and launches"},

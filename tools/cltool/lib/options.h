@@ -35,7 +35,7 @@ typedef struct options {
     /* devices */
     bool measure, diagnose;
     /* inspect */
-    bool ops, plan;
+    bool ops, plan, shows_batch;
     const char *dot;
     /* run */
     const char *output, *labels;
