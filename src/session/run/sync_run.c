@@ -7,6 +7,7 @@
  */
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "session/multi/multi.h"
 #include "session/run/run_state.h"
 
 #define MAX_IN_FLIGHT 4096 /* steps enqueued before a run waits, in loops that wait for nothing */
