@@ -27,7 +27,8 @@
 #define MAX_OBJECTS 16384 /* live at a time; half of them is plenty for the tests */
 
 typedef struct object {
-    const void *handle; /* NULL: a free place */
+    const void *handle;  /* NULL: a free place */
+    const void *context; /* in which it was made; of a context itself; NULL: unknown */
     long n_references;
     bool is_lost;
     bool in_flight; /* of a queue: commands were enqueued since the last clFinish */
@@ -39,7 +40,8 @@ static long n_calls[OPENCL_LOST_KINDS];
 static opencl_lost_kind lost_kind;
 static long lose_at = -1, lose_next = -1, n_times = 1, n_losses, n_touches;
 static cl_int lost_code;
-static bool has_fired, is_hidden, traces;
+static bool has_fired, is_hidden, traces, is_alone, is_stalling;
+static pthread_cond_t go_on = PTHREAD_COND_INITIALIZER;
 
 /* ---- for the tests --------------------------------------------------------------------------- */
 
@@ -55,6 +57,21 @@ void opencl_lost_arm(opencl_lost_kind kind, long n, int code)
     n_times = 1;
     n_losses = n_touches = 0;
     has_fired = false;
+    pthread_mutex_unlock(&lock);
+}
+
+void opencl_lost_alone(bool alone)
+{
+    pthread_mutex_lock(&lock);
+    is_alone = alone;
+    pthread_mutex_unlock(&lock);
+}
+
+void opencl_lost_release(void)
+{
+    pthread_mutex_lock(&lock);
+    is_stalling = false;
+    pthread_cond_broadcast(&go_on);
     pthread_mutex_unlock(&lock);
 }
 
@@ -136,24 +153,39 @@ static bool is_lost(const void *handle)
     return o->handle && o->is_lost;
 }
 
-static void lose_all(void)
+/* Loses all objects, or those of the context of `handle`. */
+static void lose_objects(const void *handle)
 {
+    const void *context = is_alone && handle ? place_of(handle)->context : NULL;
     for (size_t i = 0; i < MAX_OBJECTS; i++)
-        if (objects[i].handle) objects[i].is_lost = true;
+        if (objects[i].handle && (!context || objects[i].context == context))
+            objects[i].is_lost = true;
     has_fired = true;
     n_losses++;
     lose_at = n_losses < n_times ? lose_next : -1;
     if (lose_at >= 0) memset(n_calls, 0, sizeof n_calls);
 }
 
-/* Counts a call; returns whether it loses the device. */
-static bool loses(opencl_lost_kind kind)
+/* Waits until the test goes on. Releases the lock meanwhile. */
+static void stall(void)
+{
+    has_fired = is_stalling = true;
+    lose_at = -1;
+    while (is_stalling) pthread_cond_wait(&go_on, &lock);
+}
+
+/* Counts a call with an object; returns whether it loses the device. */
+static bool loses(opencl_lost_kind kind, const void *handle)
 {
     const long n = n_calls[OPENCL_LOST_CALLS]++;
     const long n_kind = kind == OPENCL_LOST_CALLS ? n : n_calls[kind]++;
     if (lose_at < 0 || (lost_kind == OPENCL_LOST_CALLS ? n : n_kind) != lose_at) return false;
     if (lost_kind != OPENCL_LOST_CALLS && lost_kind != kind) return false;
-    lose_all();
+    if (lost_code == OPENCL_LOST_STALL) {
+        stall();
+        return false;
+    }
+    lose_objects(handle);
     return true;
 }
 
@@ -177,18 +209,21 @@ static cl_int check(const char *name, opencl_lost_kind kind, const void *a, cons
     if (is_lost(a) || is_lost(b)) {
         touch(name);
         code = code_of(mixed);
-    } else if (loses(kind)) {
+    } else if (loses(kind, a)) {
         code = code_of(mixed);
     }
     pthread_mutex_unlock(&lock);
     return code;
 }
 
-static void refer(const void *handle, long n)
+/* Adds references to an object; `parent` (NULL: none, or not new) is the one in which a new object
+ * is made. */
+static void refer(const void *handle, const void *parent, long n)
 {
     pthread_mutex_lock(&lock);
+    const void *context = parent ? place_of(parent)->context : handle;
     object *o = place_of(handle);
-    if (!o->handle) *o = (object){.handle = handle};
+    if (!o->handle) *o = (object){.handle = handle, .context = context};
     o->n_references += n;
     if (o->n_references <= 0) remove_object(o);
     pthread_mutex_unlock(&lock);
@@ -217,7 +252,7 @@ static void note_command(const void *queue)
         if (code != CL_SUCCESS) return code;                                                       \
         note_command(queue);                                                                       \
         code = next->name args;                                                                    \
-        if (code == CL_SUCCESS && event) refer(*event, 1);                                         \
+        if (code == CL_SUCCESS && event) refer(*event, queue, 1);                                  \
         return code;                                                                               \
     }
 
@@ -232,7 +267,7 @@ static void note_command(const void *queue)
             return NULL;                                                                           \
         }                                                                                          \
         type made = next->name args;                                                               \
-        if (made) refer(made, 1);                                                                  \
+        if (made) refer(made, parent, 1);                                                          \
         return made;                                                                               \
     }
 
@@ -240,12 +275,12 @@ static void note_command(const void *queue)
     static cl_int CL_API_CALL wrap_clRetain##what(type object)                                     \
     {                                                                                              \
         const cl_int code = next->clRetain##what(object);                                          \
-        if (code == CL_SUCCESS) refer(object, 1);                                                  \
+        if (code == CL_SUCCESS) refer(object, NULL, 1);                                            \
         return code;                                                                               \
     }                                                                                              \
     static cl_int CL_API_CALL wrap_clRelease##what(type object)                                    \
     {                                                                                              \
-        refer(object, -1); /* before: the address may be used again at once */                     \
+        refer(object, NULL, -1); /* before: the address may be used again at once */               \
         return next->clRelease##what(object);                                                      \
     }
 
@@ -285,7 +320,7 @@ static cl_context CL_API_CALL wrap_clCreateContext(
         return NULL;
     }
     cl_context made = next->clCreateContext(properties, n, devices, notify, user, error);
-    if (made) refer(made, 1);
+    if (made) refer(made, NULL, 1);
     return made;
 }
 
@@ -370,7 +405,7 @@ static cl_int CL_API_CALL wrap_clFinish(cl_command_queue queue)
     const bool was_lost = is_lost(queue), in_flight = o->in_flight;
     o->in_flight = false;
     if (was_lost && !in_flight) touch("clFinish");
-    if (was_lost || loses(OPENCL_LOST_WAITS)) code = code_of(CL_OUT_OF_RESOURCES);
+    if (was_lost || loses(OPENCL_LOST_WAITS, queue)) code = code_of(CL_OUT_OF_RESOURCES);
     pthread_mutex_unlock(&lock);
     const cl_int real = next->clFinish(queue);
     return code == CL_SUCCESS ? real : code;
@@ -428,7 +463,7 @@ static void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem 
     note_command(queue);
     void *data = next->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, n, waits,
                                           event, error);
-    if (data && event) refer(*event, 1);
+    if (data && event) refer(*event, queue, 1);
     return data;
 }
 

@@ -23,10 +23,18 @@ typedef enum opencl_lost_kind {
  * where programs and queues are created. */
 #define OPENCL_LOST_MIXED 1
 
+/* A code that loses nothing: the call waits for opencl_lost_release, as of a device that hangs. */
+#define OPENCL_LOST_STALL 2
+
 /* Functions of the layer. opencl_lost_arm makes the n-th call of a kind, from now on, from 0, lose
  * the device: that call and all later ones with objects that exist then fail with the OpenCL error
  * `code`. Objects of contexts that are created later work. n -1: no call. */
 void opencl_lost_arm(opencl_lost_kind kind, long n, int code);
+/* Makes a loss one of the objects of the call's OpenCL context alone, as of one of several devices;
+ * false: of all. */
+void opencl_lost_alone(bool alone);
+/* Lets the call go on that OPENCL_LOST_STALL keeps. */
+void opencl_lost_release(void);
 /* Makes the drivers list no device, and create no context. */
 void opencl_lost_hide(bool hides);
 bool opencl_lost_has_fired(void);                /* since the last opencl_lost_arm */
@@ -41,6 +49,8 @@ long opencl_lost_n_lost(void);
 /* Pointers to the functions of the copy of the layer that the OpenCL loader has loaded. */
 typedef struct opencl_lost {
     __typeof__(&opencl_lost_arm) arm;
+    __typeof__(&opencl_lost_alone) alone;
+    __typeof__(&opencl_lost_release) release;
     __typeof__(&opencl_lost_hide) hide;
     __typeof__(&opencl_lost_has_fired) has_fired;
     __typeof__(&opencl_lost_n_calls) n_calls;

@@ -26,6 +26,8 @@ bool opencl_lost_open(opencl_lost *out)
     void *layer = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!layer) fail_msg("the layer does not load: %s", dlerror());
     take(layer, "opencl_lost_arm", &out->arm);
+    take(layer, "opencl_lost_alone", &out->alone);
+    take(layer, "opencl_lost_release", &out->release);
     take(layer, "opencl_lost_hide", &out->hide);
     take(layer, "opencl_lost_has_fired", &out->has_fired);
     take(layer, "opencl_lost_n_calls", &out->n_calls);
