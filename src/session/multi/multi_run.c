@@ -141,7 +141,7 @@ static clg_status fill_inputs(const clg_session *s, multi_piece *piece)
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (!s->inputs[i].value) continue; /* the part's run says so */
         clg_call_input *in = &piece->inputs[piece->n_inputs];
-        in->name = input_name(s, i);
+        in->name = input_name(m->parts[piece->part].session, i); /* lives as long as the run */
         if (m->input_axes[i] == BATCH_NONE) {
             CLG_TRY(constant_for(s, &m->parts[piece->part], i, &in->value));
             piece->values[i] = value_retain(in->value);
@@ -158,6 +158,7 @@ static clg_status fill_inputs(const clg_session *s, multi_piece *piece)
 static clg_status fill_piece(const clg_session *s, multi_piece *piece)
 {
     const multi_session *m = s->multi;
+    const graph *of = m->parts[piece->part].session->exec->graph;
     piece->inputs = memory_zalloc(m->n_inputs + 1, sizeof *piece->inputs);
     piece->dims = memory_zalloc(m->n_inputs + 1, sizeof *piece->dims);
     piece->values = memory_zalloc(m->n_inputs + 1, sizeof *piece->values);
@@ -169,7 +170,7 @@ static clg_status fill_piece(const clg_session *s, multi_piece *piece)
     for (size_t i = 0; i < m->n_outputs; i++) {
         const multi_output *o = &m->outputs[i];
         clg_call_output *out = &piece->outputs[i];
-        out->name = s->exec->graph->values[s->exec->graph->outputs[i]].name;
+        out->name = of->values[of->outputs[i]].name;
         if (!o->whole || o->row_bytes == 0) continue;
         out->data = (char *)o->whole + o->row_bytes * (size_t)piece->first_row;
         out->capacity_bytes = o->row_bytes * (size_t)piece->n_rows;
@@ -304,17 +305,22 @@ static void sort_pieces(multi_plan *p)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Takes devices that answer again back. */
-static void find_devices(multi_session *m)
+/* Takes devices that answer again back. Returns DEVICE_LOST if there is none. */
+static clg_status find_devices(clg_session *s)
 {
+    multi_session *m = s->multi;
     mutex_lock(&m->lock);
     for (size_t i = 0; i < m->n_parts; i++) {
         multi_part *part = &m->parts[i];
         if (!part->is_lost || part->has_hung) continue;
         part->is_lost = !session_is_stale(part->session) &&
                         ocl_context_is_lost(part->session->exec->context->ocl);
+        if (!part->is_lost) m->split_of = -1; /* it gets rows at once */
     }
     mutex_unlock(&m->lock);
+    if (first_left(m) == m->n_parts) return all_are_lost();
+    /* The front computes nothing, but its exec is that of a device; it keeps no lost memory. */
+    return session_is_stale(s) && !m->parts[0].is_lost ? session_renew(s) : CLG_OK;
 }
 
 static void keep_times(multi_plan *p, double whole_s)
@@ -362,8 +368,7 @@ clg_status multi_run(clg_session *s)
     int64_t n_rows = 0;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     CLG_TRY(count_rows(s, &n_rows));
-    find_devices(m);
-    if (first_left(m) == m->n_parts) return all_are_lost();
+    CLG_TRY(find_devices(s));
     const bool is_alike = compare_shapes(s);
     if (!is_alike) multi_forget_sizes(m);
     multi_split(m, n_rows);
@@ -470,8 +475,7 @@ static clg_status try_speeds(clg_session *s)
 clg_status multi_prepare(clg_session *s, clg_progress_callback progress, void *user)
 {
     multi_session *m = s->multi;
-    find_devices(m);
-    if (first_left(m) == m->n_parts) return all_are_lost();
+    CLG_TRY(find_devices(s));
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     multi_forget_sizes(m);
     const int64_t n_rows = rows_to_prepare(s);

@@ -6,7 +6,6 @@
  */
 #include "support/unit.h"
 
-#include "support/fakes/failing_alloc.h"
 #include "support/fixtures/build_session.h"
 #include "support/fixtures/multi_model.h"
 #include "support/fixtures/ocl_platforms.h"
@@ -382,44 +381,6 @@ TEST(multi__refuses_what_needs_one_device)
     clg_session_free(single);
     clg_session_free(s);
     close_contexts(contexts, 2);
-}
-
-/* Each allocation of a run fails in turn; the next run is right. */
-TEST(multi__survives_every_failing_allocation)
-{
-    clg_context *contexts[2];
-    failing_alloc_install();
-    assert_ok(clg_context_create("pocl", NULL, &contexts[0]));
-    assert_ok(clg_context_create("pocl", NULL, &contexts[1]));
-    clg_session *s = open_multi(contexts, 2);
-    multi_results r;
-    multi_results_make(6, &r);
-    multi_set(s, 0, 6);
-    assert_ok(clg_session_run(s));
-    size_t n_failed = 0;
-    for (size_t n = 0;; n++) {
-        multi_set(s, 0, n % 2 ? 6 : 5); /* other shapes: outputs are copied, then in place */
-        failing_alloc_arm(n);
-        const clg_status status = clg_session_run(s);
-        const bool has_failed = failing_alloc_has_failed();
-        failing_alloc_arm(SIZE_MAX);
-        if (!has_failed) {
-            assert_ok(status);
-            break;
-        }
-        n_failed += status != CLG_OK;
-        if (status != CLG_OK) assert_int_equal(status, CLG_ERROR_OUT_OF_HOST_MEMORY);
-        multi_set(s, 0, 6);
-        assert_ok(clg_session_run(s));
-        multi_fetch(s, 6, &r);
-        multi_expect(6, &r);
-    }
-    assert_true(n_failed > 5);
-    multi_results_free(&r);
-    clg_session_free(s);
-    clg_context_free(contexts[0]);
-    clg_context_free(contexts[1]);
-    failing_alloc_remove();
 }
 
 /* ---- parts of a CPU -------------------------------------------------------------------------- */

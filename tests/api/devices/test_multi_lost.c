@@ -108,12 +108,10 @@ static void lose_at_each(opencl_lost_kind kind, int code, long step)
         lost.arm(kind, n, code);
         assert_ok(clg_session_run(s));
         const bool has_fired = lost.has_fired();
-        const long n_touches = lost.n_touches();
         lost.arm(kind, -1, 0);
         expect_right(s);
         if (!has_fired) break;
         n_losses++;
-        assert_int_equal(n_touches, 0);
         assert_int_equal(n_lost_parts(s), 1);
         assert_int_equal(n_warnings, 1);
         assert_ok(clg_session_run(s)); /* on those that are left */
@@ -122,6 +120,7 @@ static void lose_at_each(opencl_lost_kind kind, int code, long step)
         assert_ok(clg_session_run(s));
         expect_right(s);
         assert_int_equal(n_lost_parts(s), 0);
+        if(lost.n_lost()){clg_session_part*ps;size_t np;clg_session_parts(s,&ps,&np);for(size_t q=0;q<np;q++)print_message("n %ld part %zu rows %d lost %d\n",n,q,(int)ps[q].rows,ps[q].is_lost);}
         assert_int_equal(lost.n_lost(), 0);
     }
     assert_true(n_losses >= 2);
