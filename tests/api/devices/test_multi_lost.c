@@ -120,7 +120,6 @@ static void lose_at_each(opencl_lost_kind kind, int code, long step)
         assert_ok(clg_session_run(s));
         expect_right(s);
         assert_int_equal(n_lost_parts(s), 0);
-        if(lost.n_lost()){clg_session_part*ps;size_t np;clg_session_parts(s,&ps,&np);for(size_t q=0;q<np;q++)print_message("n %ld part %zu rows %d lost %d\n",n,q,(int)ps[q].rows,ps[q].is_lost);}
         assert_int_equal(lost.n_lost(), 0);
     }
     assert_true(n_losses >= 2);
