@@ -12,6 +12,7 @@
 
 static uint64_t (*_Atomic read_clock)(void) = time_now_ns;
 static _Thread_local const cancel_scope *current;
+static _Thread_local atomic_int *watched; /* by limits_watch; NULL: nobody watches */
 
 void cancel_init(clg_cancel *c)
 {
@@ -94,6 +95,12 @@ static uint64_t limit_ns(uint64_t ms)
     return ms == 0 || ms > UINT64_MAX / NS_PER_MS ? UINT64_MAX : ms * NS_PER_MS;
 }
 
+/* Tells the phase to who watches this thread; returns the one before, or `phase` if none does. */
+static limit_phase tell_phase(limit_phase phase)
+{
+    return watched ? (limit_phase)atomic_exchange(watched, (int)phase) : phase;
+}
+
 void limits_enter(limits_scope *s, const clg_limits *limits, memory_budget *budget,
                   limit_phase phase)
 {
@@ -107,6 +114,7 @@ void limits_enter(limits_scope *s, const clg_limits *limits, memory_budget *budg
         s->scope.clock = c;
         c->since_ns = atomic_load(&read_clock)();
     }
+    s->outer_phase = tell_phase(phase);
     s->outer_budget = memory_budget_set(budget ? budget : memory_budget_current());
     memory_budget_forget_refusal();
 }
@@ -125,6 +133,7 @@ static clg_status expired(const limit_clock *c)
 clg_status limits_leave(const limits_scope *s, clg_status status)
 {
     cancel_leave(&s->scope);
+    (void)tell_phase(s->outer_phase);
     (void)memory_budget_set(s->outer_budget);
     if (status == CLG_ERROR_CANCELLED && atomic_load(&s->clock.expired_in) != N_LIMIT_PHASES)
         return expired(&s->clock);
@@ -132,11 +141,14 @@ clg_status limits_leave(const limits_scope *s, clg_status status)
                                                                                  : status;
 }
 
+void limits_watch(atomic_int *phase) { watched = phase; }
+
 limit_phase limits_set_phase(limit_phase phase)
 {
+    const limit_phase told = tell_phase(phase);
     const cancel_scope *s = current;
     while (s && !s->clock) s = s->outer;
-    if (!s || s->clock->phase == phase) return phase;
+    if (!s || s->clock->phase == phase) return told;
     limit_clock *c = s->clock;
     const limit_phase before = c->phase;
     const uint64_t now = atomic_load(&read_clock)();

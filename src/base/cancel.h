@@ -83,6 +83,7 @@ typedef struct limits_scope {
     cancel_scope scope;
     limit_clock clock;
     memory_budget *outer_budget;
+    limit_phase outer_phase; /* as it was told (limits_watch) */
 } limits_scope;
 /* Enters a scope with the times of `limits` (NULL: none), starting in a phase, and with a budget;
  * NULL: the thread's current one stays. */
@@ -94,6 +95,9 @@ clg_status limits_leave(const limits_scope *s, clg_status status);
 /* Sets the phase of the innermost clock; returns the one before. Call while no other thread has
  * adopted the scope. */
 limit_phase limits_set_phase(limit_phase phase);
+/* Tells other threads in which phase this one is, from now on: its phases are stored to *phase,
+ * which the caller has set. NULL ends that. */
+void limits_watch(atomic_int *phase);
 /* For tests: sets the function that clocks read; NULL: time_now_ns. */
 void limits_set_clock(uint64_t (*now_ns)(void));
 

@@ -39,9 +39,12 @@ typedef struct multi_part {
     multi_piece *piece; /* being computed; NULL: none */
     bool is_lost;       /* until its context was recovered */
     bool has_hung;      /* computes a piece that the run gave up; is_lost too */
+    atomic_int phase;   /* of its thread: LIMIT_COMPILE or LIMIT_RUN */
+    uint64_t waited_ns; /* for the piece, in LIMIT_RUN */
     double guess;       /* of the speed, before one is measured; comparable with other guesses */
     double rows_per_s;  /* measured; 0: not yet */
     int64_t warm_rows;  /* the last run's; the first run of a size is not measured, as it plans */
+    unsigned n_idle;    /* runs without rows since its speed was measured */
     /* An input without a batch that was copied to the device: the value, and of which. */
     clg_value **constants, **constants_of;
     uint64_t rows; /* of the last run, as the following */

@@ -315,7 +315,9 @@ static clg_status find_devices(clg_session *s)
         if (!part->is_lost || part->has_hung) continue;
         part->is_lost = !session_is_stale(part->session) &&
                         ocl_context_is_lost(part->session->exec->context->ocl);
-        if (!part->is_lost) m->split_of = -1; /* it gets rows at once */
+        if (part->is_lost) continue;
+        part->rows_per_s = 0; /* it gets rows at once, as a new device */
+        m->split_of = -1;
     }
     mutex_unlock(&m->lock);
     if (first_left(m) == m->n_parts) return all_are_lost();

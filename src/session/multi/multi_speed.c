@@ -7,7 +7,10 @@
 #include "session/multi/multi.h"
 #include "session/multi/split.h"
 
-#define KEPT 0.5           /* the share of the old speed in the new one */
+#define KEPT                                                                                       \
+    0.9              /* the share of the old speed in the new one, where that is lower: a run may
+                               have waited for something else */
+#define MOST_IDLE 64 /* runs without rows, after which a speed is forgotten, and tried again */
 #define RUNS_PER_SPLIT 2   /* measured, before a split may change */
 #define WORTH_A_SPLIT 1.05 /* the time of this split over that of the best one */
 
@@ -72,20 +75,32 @@ static bool is_plain(const multi_session *m)
     return true;
 }
 
+/* A device that gets no rows is not measured, and would never get any again. */
+static void forget_old_speed(multi_part *part)
+{
+    if (++part->n_idle < MOST_IDLE) return;
+    part->n_idle = 0;
+    part->rows_per_s = 0;
+}
+
 void multi_learn(multi_session *m)
 {
     bool all = true;
     if (!is_plain(m)) return;
     for (size_t i = 0; i < m->n_parts; i++) {
         multi_part *part = &m->parts[i];
-        if (m->split[i] == 0) continue;
+        if (m->split[i] == 0) {
+            forget_old_speed(part);
+            continue;
+        }
+        part->n_idle = 0;
         const bool is_warm = part->warm_rows == m->split[i];
         part->warm_rows = m->split[i];
         all = all && is_warm;
         if (!is_warm || part->busy_s <= 0) continue;
         const double speed = (double)m->split[i] / part->busy_s;
         part->rows_per_s =
-            part->rows_per_s > 0 ? KEPT * part->rows_per_s + (1 - KEPT) * speed : speed;
+            part->rows_per_s > speed ? KEPT * part->rows_per_s + (1 - KEPT) * speed : speed;
     }
     m->n_measured += all;
 }

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#define LOOKS 16 /* at the parts' threads, in the time after which a device counts as lost */
+
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 multi_piece *multi_piece_retain(multi_piece *piece)
@@ -63,6 +65,7 @@ static void *work(void *argument)
 {
     multi_part *part = argument;
     multi_session *m = part->owner;
+    limits_watch(&part->phase);
     mutex_lock(&m->lock);
     while (!part->stops) {
         if (!part->piece) {
@@ -94,6 +97,8 @@ clg_status multi_start(multi_session *m, multi_piece *piece)
     mutex_lock(&m->lock);
     part->has_thread = true;
     part->piece = multi_piece_retain(piece);
+    part->waited_ns = 0;
+    atomic_store(&part->phase, LIMIT_COMPILE);
     condition_broadcast(&m->changed);
     mutex_unlock(&m->lock);
     return CLG_OK;
@@ -106,33 +111,37 @@ static size_t n_busy(const multi_session *m)
     return n;
 }
 
-/* Gives up on the parts that are still busy. */
-static void give_up(multi_session *m)
+/* Adds the time since the last look to that which busy parts have spent in their device; gives up
+ * on those that have spent too much. Planning and compiling do not count: they have limits of their
+ * own. Call with the lock held. */
+static void watch(multi_session *m, uint64_t elapsed_ns)
 {
     for (size_t i = 0; i < m->n_parts; i++) {
         multi_part *part = &m->parts[i];
         if (!part->piece || part->has_hung) continue;
+        const bool is_in_device = atomic_load(&part->phase) == LIMIT_RUN;
+        part->waited_ns = is_in_device ? part->waited_ns + elapsed_ns : 0;
+        if (part->waited_ns < (uint64_t)m->hang_ms * 1000000) continue;
         part->has_hung = part->is_lost = true;
-        log_write(CLG_LOG_WARNING, "device %s has not answered for %u ms, and counts as lost",
+        log_write(CLG_LOG_WARNING, "device %s does not answer for %u ms, and counts as lost",
                   part->session->owner->info->selector, (unsigned)m->hang_ms);
     }
 }
 
 void multi_wait(multi_session *m)
 {
-    const uint64_t until_ns = time_now_ns() + (uint64_t)m->hang_ms * 1000000;
+    const unsigned look_ms = m->hang_ms / LOOKS + 1;
     mutex_lock(&m->lock);
+    uint64_t last_ns = time_now_ns();
     while (n_busy(m) > 0) {
         if (m->hang_ms == 0) {
             condition_wait(&m->changed, &m->lock);
             continue;
         }
+        condition_wait_for(&m->changed, &m->lock, look_ms);
         const uint64_t now_ns = time_now_ns();
-        if (now_ns >= until_ns)
-            give_up(m);
-        else
-            condition_wait_for(&m->changed, &m->lock,
-                               (unsigned)((until_ns - now_ns + 999999) / 1000000));
+        watch(m, now_ns - last_ns);
+        last_ns = now_ns;
     }
     mutex_unlock(&m->lock);
 }
