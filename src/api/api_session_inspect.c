@@ -5,7 +5,7 @@
  */
 #include "api/arguments.h"
 #include "base/strbuf.h"
-#include "session/session.h"
+#include "session/multi/multi.h"
 
 #include <string.h>
 
@@ -113,32 +113,44 @@ clg_status clg_session_keep_values(clg_session *session, const char *const *name
     return status;
 }
 
+/* Appends a copy of the profile of s's last run. */
+static clg_status append_profile(const clg_session *s, clg_step_profile **steps, size_t *n,
+                                 size_t *capacity)
+{
+    if (!s->exec->context->profiling)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_session_profile: the context was made without profiling");
+    CLG_TRY(MEMORY_RESERVE(*steps, *capacity, *n + s->n_profile + 1));
+    if (s->n_profile) memcpy(*steps + *n, s->profile, s->n_profile * sizeof **steps);
+    *n += s->n_profile;
+    return CLG_OK;
+}
+
 clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps,
                                size_t *out_n_steps)
 {
+    size_t n = 0, capacity = 0;
+    clg_step_profile *steps = NULL;
     API_REQUIRE(out_steps);
     API_REQUIRE(out_n_steps);
     *out_steps = NULL;
     *out_n_steps = 0;
     API_REQUIRE_DEVICE(session);
     CLG_TRY(session_enter(session));
-    if (!session->exec->context->profiling) {
-        session_leave(session);
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_session_profile: the context was made without profiling");
-    }
-    clg_status status = CLG_OK;
-    clg_step_profile *copy = memory_zalloc(session->n_profile + 1, sizeof *copy);
-    if (!copy)
-        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    else if (session->n_profile)
-        memcpy(copy, session->profile, session->n_profile * sizeof *copy);
-    if (status == CLG_OK) {
-        *out_steps = copy;
-        *out_n_steps = session->n_profile;
-    }
+    const multi_session *m = session->multi;
+    clg_status status = m ? CLG_OK : append_profile(session, &steps, &n, &capacity);
+    for (size_t i = 0; m && i < m->n_parts && status == CLG_OK; i++)
+        if (m->parts[i].rows > 0 && !m->parts[i].is_lost)
+            status = append_profile(m->parts[i].session, &steps, &n, &capacity);
+    if (status == CLG_OK && !steps) status = MEMORY_RESERVE(steps, capacity, 1);
     session_leave(session);
-    return status;
+    if (status != CLG_OK) {
+        memory_free(steps);
+        return status;
+    }
+    *out_steps = steps;
+    *out_n_steps = n;
+    return CLG_OK;
 }
 
 void clg_session_profile_free(clg_step_profile *steps, size_t n_steps)

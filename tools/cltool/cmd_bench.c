@@ -113,11 +113,12 @@ static int measure_device_time(const bench *b, clg_session *session, const input
 
 /* Measures the device time of each batch size in a separate context with profiling. No other
  * context is open meanwhile, so that the weights are on the device only once. */
-static int measure_device_times(bench *b, const clg_device_info *device, bench_result *results)
+static int measure_device_times(bench *b, bench_result *results)
 {
     clg_context *context = NULL;
     clg_session *session = NULL;
-    int code = engine_open_context(b->options, device, true, &context);
+    const clg_device_info device = {.selector = results->selector};
+    int code = engine_open_context(b->options, &device, true, &context);
     if (code == CODE_DONE)
         code = engine_create_session(b->options, context, b->engine.model, &session);
     for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++) {
@@ -147,13 +148,28 @@ static int measure_memory(const bench *b, bench_result *r)
     return CODE_DONE;
 }
 
-static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
+/* Returns the selectors or ids of the engine's devices, separated by commas; the caller frees it with
+ * free(). */
+static char *name_devices(const engine *e, bool by_id)
+{
+    const size_t n = e->n_contexts ? e->n_contexts : 1;
+    char *names = must_copy("");
+    for (size_t i = 0; i < n; i++) {
+        const clg_device_info *d = clg_context_device(e->contexts ? e->contexts[i] : e->context);
+        char *longer = must_format("%s%s%s", names, i ? "," : "", by_id ? d->id : d->selector);
+        free(names);
+        names = longer;
+    }
+    return names;
+}
+
+static int measure_batch(bench *b, size_t batch)
 {
     input_set inputs;
     variations varied = {0};
     times measured = {0};
-    bench_result r = {.device = must_copy(device->id),
-                      .selector = must_copy(device->selector),
+    bench_result r = {.device = name_devices(&b->engine, true),
+                      .selector = name_devices(&b->engine, false),
                       .batch = batch,
                       .precision = engine_precision(b->engine.session),
                       .load_ms = b->engine.load_ms};
@@ -182,8 +198,13 @@ static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
     return code;
 }
 
+/* Opens one device; NULL: all that -d selects, for a session over them. */
 static int open_device(bench *b, const clg_device_info *device, double model_ms)
 {
+    if (!device) {
+        b->engine.load_ms = model_ms;
+        return engine_start_all(b->options, false, &b->engine);
+    }
     int code = engine_open_device(b->options, device, false, &b->engine.context);
     double start = now_ms();
     if (code == CODE_DONE)
@@ -195,10 +216,10 @@ static int open_device(bench *b, const clg_device_info *device, double model_ms)
 
 static void close_device(bench *b)
 {
-    clg_session_free(b->engine.session);
-    clg_context_free(b->engine.context);
-    b->engine.session = NULL;
-    b->engine.context = NULL;
+    engine rest = b->engine;
+    rest.model = NULL;
+    engine_close(&rest);
+    b->engine = (engine){.model = b->engine.model, .model_path = b->engine.model_path};
 }
 
 static int measure_device(bench *b, const clg_device_info *device, double model_ms)
@@ -206,9 +227,11 @@ static int measure_device(bench *b, const clg_device_info *device, double model_
     size_t first = b->n_results;
     int code = open_device(b, device, model_ms);
     for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++)
-        code = measure_batch(b, device, b->batches[i]);
+        code = measure_batch(b, b->batches[i]);
+    if (code == CODE_DONE) engine_note_parts(b->engine.session);
+    const bool is_one = b->engine.n_contexts <= 1;
     close_device(b);
-    return code == CODE_DONE ? measure_device_times(b, device, &b->results[first]) : code;
+    return code == CODE_DONE && is_one ? measure_device_times(b, &b->results[first]) : code;
 }
 
 /* ---- two devices in alternation -------------------------------------------------------------- */
@@ -490,13 +513,8 @@ static int prepare(bench *b)
         b->batches[0] = inputs_batch(&b->inputs);
         b->n_batches = 1;
     }
-    if (code == CODE_DONE)
-        code = devices_choose(o, o->each && !o->device ? "all" : NULL, &b->choice);
-    if (code == CODE_DONE && b->choice.n_chosen > 1 && !o->each) {
-        output_note("one device serves: the first of the %zu that are selected (--each takes all, "
-                    "one by one)",
-                    b->choice.n_chosen);
-    }
+    if (code == CODE_DONE && o->each)
+        code = devices_choose(o, o->device ? NULL : "all", &b->choice);
     return code;
 }
 
@@ -506,9 +524,9 @@ static int run_all(bench *b)
     size_t n = b->options->each ? b->choice.n_chosen : 1;
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++)
-        code = measure_device(b, devices_chosen(&b->choice, i), model_ms);
+        code = measure_device(b, b->options->each ? devices_chosen(&b->choice, i) : NULL, model_ms);
     if (code != CODE_DONE || !b->options->compare) return code;
-    code = open_device(b, devices_chosen(&b->choice, 0), model_ms);
+    code = open_device(b, NULL, model_ms);
     return code == CODE_DONE ? compare(b) : code;
 }
 

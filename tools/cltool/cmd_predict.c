@@ -37,8 +37,8 @@ typedef struct target {
 typedef struct predict {
     const options *options;
     engine engine; /* has only the model */
-    device_choice choice;
     clg_context **contexts;
+    size_t n_devices;
     clg_session **sessions;
     const char *precision;
     input_set inputs;
@@ -225,18 +225,11 @@ static int give_shapes(predict *p, clg_session *session)
 
 static int open_devices(predict *p)
 {
-    size_t n;
-    int code = devices_choose(p->options, NULL, &p->choice);
+    int code = engine_open_all(p->options, false, &p->contexts, &p->n_devices);
     if (code != CODE_DONE) return code;
-    n = p->choice.n_chosen;
-    p->contexts = must_alloc(n, sizeof *p->contexts);
-    p->sessions = must_alloc(n, sizeof *p->sessions);
-    for (size_t i = 0; i < n && code == CODE_DONE; i++) {
-        code =
-            engine_open_device(p->options, devices_chosen(&p->choice, i), false, &p->contexts[i]);
-        if (code == CODE_DONE)
-            code =
-                engine_create_session(p->options, p->contexts[i], p->engine.model, &p->sessions[i]);
+    p->sessions = must_alloc(p->n_devices, sizeof *p->sessions);
+    for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
+        code = engine_create_session(p->options, p->contexts[i], p->engine.model, &p->sessions[i]);
         if (code == CODE_DONE && i == 0) p->precision = engine_precision(p->sessions[i]);
     }
     return code;
@@ -282,7 +275,7 @@ static int make_stream(predict *p)
     given.batch = p->batch;
     given.outputs = names;
     given.n_outputs = p->n_targets;
-    clg_status status = clg_stream_create(p->sessions, p->choice.n_chosen, &given, &p->stream);
+    clg_status status = clg_stream_create(p->sessions, p->n_devices, &given, &p->stream);
     free(names);
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
     p->rows = must_alloc(p->inputs.count, sizeof(dataset *));
@@ -303,13 +296,13 @@ static int prepare(predict *p, const char *model_path)
     if (code == CODE_DONE) code = count_rows(p);
     if (code == CODE_DONE) code = open_devices(p);
     if (code == CODE_DONE) code = decide_batch(p);
-    for (size_t i = 0; i < p->choice.n_chosen && code == CODE_DONE; i++) {
+    for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
         code = give_shapes(p, p->sessions[i]);
         if (code == CODE_DONE && p->n_rows > 0) code = engine_prepare(p->sessions[i]);
     }
     if (code == CODE_DONE) code = make_stream(p);
     /* the stream has separate sessions */
-    for (size_t i = 0; i < p->choice.n_chosen && p->sessions; i++) {
+    for (size_t i = 0; i < p->n_devices && p->sessions; i++) {
         clg_session_free(p->sessions[i]);
         p->sessions[i] = NULL;
     }
@@ -439,7 +432,7 @@ static bool recovers(predict *p)
     if (p->n_losses++ > 0 && (int64_t)p->stats.rows == p->rows_before) return false;
     char *why = must_copy(clg_last_error());
     bool done = true;
-    for (size_t i = 0; i < p->choice.n_chosen && done; i++)
+    for (size_t i = 0; i < p->n_devices && done; i++)
         done = clg_context_recover(p->contexts[i]) == CLG_OK;
     p->rows_before = p->next_row = (int64_t)p->stats.rows;
     if (done)
@@ -482,7 +475,7 @@ static double rows_a_second(const predict *p)
 static int print_json(const predict *p)
 {
     json_t *devices = json_array(), *outputs = json_array();
-    for (size_t i = 0; i < p->choice.n_chosen; i++)
+    for (size_t i = 0; i < p->n_devices; i++)
         (void)json_array_append_new(devices,
                                     output_json_text(clg_context_device(p->contexts[i])->id));
     for (size_t i = 0; i < p->n_targets; i++) {
@@ -507,7 +500,7 @@ static void print_text(const predict *p)
     (void)printf("%" PRIu64
                  " rows in %.3g s, %s a second, batch %zu, %s idle %.1f %% of the time\n",
                  p->stats.rows, p->stats.seconds, rate_text(rows_a_second(p)), p->batch,
-                 p->choice.n_chosen == 1 ? "device" : "devices", 100 * p->stats.idle_share);
+                 p->n_devices == 1 ? "device" : "devices", 100 * p->stats.idle_share);
     for (size_t i = 0; i < p->n_targets; i++) {
         const target *t = &p->targets[i];
         (void)printf("%s  %s  %s  %s\n", printable(t->port->name), clg_dtype_name(t->dtype),
@@ -519,14 +512,12 @@ static void close_all(predict *p)
 {
     clg_stream_free(p->stream);
     for (size_t i = 0; i < p->n_targets; i++) clg_npy_writer_free(p->targets[i].writer);
-    for (size_t i = 0; p->sessions && i < p->choice.n_chosen; i++) clg_session_free(p->sessions[i]);
-    for (size_t i = 0; p->contexts && i < p->choice.n_chosen; i++) clg_context_free(p->contexts[i]);
+    for (size_t i = 0; p->sessions && i < p->n_devices; i++) clg_session_free(p->sessions[i]);
     free(p->sessions);
-    free(p->contexts);
+    clg_context_list_free(p->contexts, p->n_devices);
     free(p->targets);
     free(p->rows);
     inputs_free(&p->inputs);
-    devices_free(&p->choice);
     engine_close(&p->engine);
 }
 

@@ -116,7 +116,7 @@ static int start(profile *p)
     if (code == CODE_DONE)
         code = inputs_gather(p->options, p->engine.model, INPUTS_FILL, &p->inputs);
     before = now_ms();
-    if (code == CODE_DONE) code = engine_start(p->options, true, &p->engine);
+    if (code == CODE_DONE) code = engine_start_all(p->options, true, &p->engine);
     trace_host(&p->events, "open device, create session", before * 1e3, (now_ms() - before) * 1e3);
     if (code == CODE_DONE) code = run_once(p, "first run", false);
     if (code == CODE_DONE) code = run_once(p, "second run", false);
@@ -305,6 +305,7 @@ int cmd_profile(const options *o)
         code = run_once(&p, name, true);
     }
     output_progress_clear();
+    if (code == CODE_DONE) engine_note_parts(p.engine.session);
     if (code == CODE_DONE) code = measure_peaks(&p);
     if (code == CODE_DONE) sum_up(&p);
     if (code == CODE_DONE && o->trace) code = trace_write(&p.events, o->trace);

@@ -238,7 +238,7 @@ static int prepare(run *r, const char *model_path)
     }
     if (code == CODE_DONE) code = find_all_dumped(r);
     if (code == CODE_DONE) code = plan_files(r);
-    if (code == CODE_DONE) code = engine_start(r->options, false, &r->engine);
+    if (code == CODE_DONE) code = engine_start_all(r->options, false, &r->engine);
     if (code == CODE_DONE) code = keep_dumped(r);
     if (code == CODE_DONE) code = inputs_give(&r->inputs, r->engine.session);
     return code;
@@ -571,6 +571,7 @@ int cmd_run(const options *o)
     run r = {.options = o};
     int code = prepare(&r, o->arguments[0]);
     if (code == CODE_DONE) code = engine_run(r.engine.session);
+    if (code == CODE_DONE) engine_note_parts(r.engine.session);
     if (code == CODE_DONE) code = collect(&r);
     if (code == CODE_DONE) code = check_expectations(&r);
     if (code == CODE_DONE) code = write_files(&r);

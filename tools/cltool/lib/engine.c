@@ -8,6 +8,9 @@
 #include "interrupt.h"
 #include "output.h"
 
+#include <clgraph/multi.h>
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,31 +61,55 @@ static int read_launch_limit(const char *word, uint32_t *out_ms)
     return CODE_DONE;
 }
 
+static int context_options(const options *o, bool profiling, clg_context_options *out_options)
+{
+    *out_options = (clg_context_options)CLG_CONTEXT_OPTIONS_INIT;
+    out_options->cpu_threads = (uint32_t)o->cpu_threads;
+    out_options->profiling = profiling;
+    if (o->cpu_threads > UINT32_MAX) return fail_usage("--cpu-threads is too large");
+    return read_launch_limit(o->max_launch_ms, &out_options->max_launch_ms);
+}
+
 int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
                         clg_context **out_context)
 {
-    clg_context_options given = CLG_CONTEXT_OPTIONS_INIT;
-    given.cpu_threads = (uint32_t)o->cpu_threads;
-    given.profiling = profiling;
-    if (o->cpu_threads > UINT32_MAX) return fail_usage("--cpu-threads is too large");
-    const int code = read_launch_limit(o->max_launch_ms, &given.max_launch_ms);
+    clg_context_options given;
+    const int code = context_options(o, profiling, &given);
     if (code != CODE_DONE) return code;
     clg_status status = clg_context_create(device->selector, &given, out_context);
     return status == CLG_OK ? CODE_DONE
                             : fail_status(status, STAGE_WORK, "device %s", device->selector);
 }
 
-int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
-                       clg_context **out_context)
+static void note_device(const options *o, const clg_device_info *device)
 {
-    int code = engine_open_context(o, device, profiling, out_context);
-    if (code != CODE_DONE) return code;
     output_note("device %s, %s (%s)", device->selector, printable(device->name),
                 printable(device->platform));
     if (device->kind == CLG_DEVICE_CPU && chooses_by_itself(o) && host_has_gpu()) {
         output_note(
             "this is a CPU although the system shows a GPU: see 'cltool devices --diagnose'");
     }
+}
+
+int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
+                       clg_context **out_context)
+{
+    const int code = engine_open_context(o, device, profiling, out_context);
+    if (code == CODE_DONE) note_device(o, device);
+    return code;
+}
+
+int engine_open_all(const options *o, bool profiling, clg_context ***out_contexts, size_t *out_n)
+{
+    clg_context_options given;
+    *out_contexts = NULL;
+    *out_n = 0;
+    const int code = context_options(o, profiling, &given);
+    if (code != CODE_DONE) return code;
+    given.fallback = o->fallback;
+    const clg_status status = clg_context_create_list(o->device, &given, out_contexts, out_n);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    for (size_t i = 0; i < *out_n; i++) note_device(o, clg_context_device((*out_contexts)[i]));
     return CODE_DONE;
 }
 
@@ -204,6 +231,27 @@ int engine_load(const options *o, const char *model_path, engine *out_engine)
     return code;
 }
 
+/* Creates the session over all devices. Where the model does not allow that, says why, and creates
+ * it on the first. */
+static int create_session(const options *o, engine *e)
+{
+    if (e->n_contexts == 1) return engine_create_session(o, e->context, e->model, &e->session);
+    clg_session_options given = engine_session_options(o);
+    given.progress = output_progress_callback;
+    interrupt_begin_computing();
+    clg_status status = clg_session_create_multi(e->contexts, e->n_contexts, e->model, &given, NULL,
+                                                 &e->session);
+    interrupt_end_computing();
+    output_progress_clear();
+    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    if (status == CLG_OK) return CODE_DONE;
+    if (status != CLG_ERROR_UNSUPPORTED_OPERATOR && status != CLG_ERROR_INVALID_ARGUMENT)
+        return fail_status(status, STAGE_READ, NULL);
+    output_note("one device serves, the first of the %zu that are selected: %s", e->n_contexts,
+                printable(clg_last_error()));
+    return engine_create_session(o, e->context, e->model, &e->session);
+}
+
 int engine_start(const options *o, bool profiling, engine *e)
 {
     int code = engine_open(o, profiling, &e->context);
@@ -214,12 +262,38 @@ int engine_start(const options *o, bool profiling, engine *e)
     return code;
 }
 
+int engine_start_all(const options *o, bool profiling, engine *e)
+{
+    int code = engine_open_all(o, profiling, &e->contexts, &e->n_contexts);
+    if (code != CODE_DONE) return code;
+    e->context = e->contexts[0];
+    double start = now_ms();
+    code = create_session(o, e);
+    e->load_ms += now_ms() - start;
+    return code;
+}
+
+void engine_note_parts(clg_session *session)
+{
+    clg_session_part *parts;
+    size_t n;
+    if (clg_session_parts(session, &parts, &n) != CLG_OK) return;
+    for (size_t i = 0; n > 1 && i < n; i++)
+        output_note("device %s: %" PRIu64 " rows, %.0f%% of the time idle%s",
+                    parts[i].device->selector, parts[i].rows, 100 * parts[i].idle_share,
+                    parts[i].is_lost ? ", lost" : "");
+    clg_session_parts_free(parts, n);
+}
+
 void engine_close(engine *e)
 {
     (void)fflush(stdout); /* before the context stores programs, so that results appear first */
     clg_session_free(e->session);
     clg_model_free(e->model);
-    clg_context_free(e->context);
+    if (e->contexts)
+        clg_context_list_free(e->contexts, e->n_contexts);
+    else
+        clg_context_free(e->context);
     *e = (engine){0};
 }
 

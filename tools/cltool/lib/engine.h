@@ -25,7 +25,9 @@ const clg_device_info *devices_chosen(const device_choice *choice, size_t i);
 void devices_free(device_choice *choice);
 
 typedef struct engine {
-    clg_context *context;
+    clg_context *context;   /* the first device's */
+    clg_context **contexts; /* of all devices, by engine_start_all; NULL: `context` alone */
+    size_t n_contexts;
     clg_model *model;
     clg_session *session;
     const char *model_path;
@@ -59,7 +61,15 @@ int engine_load(const options *o, const char *model_path, engine *out_engine);
 /* Opens a device as engine_open does, and creates a session of the model that engine_load loaded.
  */
 int engine_start(const options *o, bool profiling, engine *e);
+/* As engine_start, with all devices that -d selects: the session is over all of them or, where the
+ * rows of the batch depend on each other, on the first. */
+int engine_start_all(const options *o, bool profiling, engine *e);
 void engine_close(engine *e);
+
+/* Opens all devices that -d selects, and prints their names. Free by clg_context_list_free. */
+int engine_open_all(const options *o, bool profiling, clg_context ***out_contexts, size_t *out_n);
+/* Prints what each device did in the last run of a session over several; nothing for one. */
+void engine_note_parts(clg_session *session);
 
 /* Runs the session; Ctrl-C ends the run with CODE_INTERRUPTED. */
 int engine_run(clg_session *session);
