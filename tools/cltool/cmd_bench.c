@@ -156,7 +156,7 @@ static char *name_devices(const engine *e, bool by_id)
     char *names = must_copy("");
     for (size_t i = 0; i < n; i++) {
         const clg_device_info *d = clg_context_device(e->contexts ? e->contexts[i] : e->context);
-        char *longer = must_format("%s%s%s", names, i ? "," : "", by_id ? d->id : d->selector);
+        char *longer = must_printf("%s%s%s", names, i ? "," : "", by_id ? d->id : d->selector);
         free(names);
         names = longer;
     }

@@ -239,8 +239,8 @@ static int create_session(const options *o, engine *e)
     clg_session_options given = engine_session_options(o);
     given.progress = output_progress_callback;
     interrupt_begin_computing();
-    clg_status status = clg_session_create_multi(e->contexts, e->n_contexts, e->model, &given, NULL,
-                                                 &e->session);
+    clg_status status =
+        clg_session_create_multi(e->contexts, e->n_contexts, e->model, &given, NULL, &e->session);
     interrupt_end_computing();
     output_progress_clear();
     if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
