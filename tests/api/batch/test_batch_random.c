@@ -71,7 +71,7 @@ static const char *const statements[] = {
     "t# = Transpose(A) perm=[1,0,2]; k# = [0,-1]; r# = Reshape(t#, k#); s# = Softmax(r#); "
     "d# = Shape(t#); u# = Reshape(s#, d#); Y = Transpose(u#) perm=[1,0,2]",
     "s# = [-1]; e# = [-999999]; x# = [0]; t# = [-1]; Y = Slice(A, s#, e#, x#, t#)",
-    "k# = [4,-1,6]; r# = Reshape(A, k#); s# = Softmax(r#) axis=1; d# = Shape(A); "
+    "k# = [4,-1,6]; r# = Reshape(A, k#); s# = Softmax(r#) axis=0; d# = Shape(A); "
     "Y = Reshape(s#, d#)",
     "s# = Shape(A); i# = 0; b# = Gather(s#, i#); f# = Cast(b#) to=1; Y = Div(A, f#)",
     "t# = Transpose(A) perm=[1,0,2]; u# = Transpose(A) perm=[1,2,0]; m# = MatMul(t#, u#); "
