@@ -28,8 +28,8 @@ static clg_status refuse_sum(const batch_node *c, size_t i)
                         c->inputs[i]->axis, i);
 }
 
-/* Checks that parameters of quantised operands, scales and zero points, are one for all rows, or one
- * for each column of B. */
+/* Checks that parameters of quantised operands, scales and zero points, are one for all rows, or
+ * one for each column of B. */
 static clg_status check_parameters(const batch_node *c, size_t ia, size_t ib)
 {
     const batch_value *b = c->inputs[ib];

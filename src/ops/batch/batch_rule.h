@@ -102,7 +102,7 @@ struct op_batch {
 #define BATCH_FROM(name, otherwise)                                                                \
     OP_BATCH(.pass = batch_pass_over, .rows = 1, .attribute = (name), .fallback = (otherwise),     \
              .onward = true)
-/* As BATCH_FROM with the last n axes; drops: the outputs lack them. */
+/* As BATCH_FROM with the last n axes. */
 #define BATCH_INNER(n) BATCH_FROM(NULL, -(n))
 #define BATCH_OVER_INPUT(input, otherwise)                                                         \
     OP_BATCH(.pass = batch_pass_over, .rows = 1, .axis_input = (input), .fallback = (otherwise))
