@@ -162,7 +162,7 @@ static clg_status read_equation(const batch_node *c, einsum_equation *e)
 
 clg_status batch_pass_einsum(batch_node *c)
 {
-    einsum_equation e;
+    einsum_equation e = {.n_terms = 0};
     const batch_value *first = NULL;
     int label = 0, n, at;
     CLG_TRY(read_equation(c, &e));
@@ -171,6 +171,7 @@ clg_status batch_pass_einsum(batch_node *c)
         first = c->inputs[i];
         label = e.terms[i].labels[first->axis];
     }
+    if (!first) return batch_refuse(c, "no operand carries the batch");
     for (size_t i = 0; i < c->n_inputs; i++) {
         const batch_value *v = c->inputs[i];
         at = axis_of(&e.terms[i], label, &n);

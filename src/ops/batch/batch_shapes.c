@@ -210,7 +210,7 @@ clg_status batch_pass_flatten(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
     batch_term sizes[2];
-    int axis;
+    int axis = 0;
     if (!batch_carries(x)) return keep_elements(c);
     CLG_TRY(batch_need_rank(c, 0));
     int64_t given = node_int(c->node, "axis", 1);
@@ -238,7 +238,7 @@ static clg_status read_axes(batch_node *c, int added, bool marks[CLG_MAX_RANK + 
     if (rank > CLG_MAX_RANK || n > CLG_MAX_RANK) return batch_refuse(c, "it has too many axes");
     *out_n = (int)n;
     for (size_t i = 0; i < n; i++) {
-        int axis;
+        int axis = 0;
         CLG_TRY(batch_axis(c, axes[i], rank, &axis));
         marks[axis] = true;
     }
@@ -249,7 +249,7 @@ clg_status batch_pass_squeeze(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
     bool removed[CLG_MAX_RANK + 1] = {false};
-    int n, at = 0;
+    int n = 0, at = 0;
     if (!batch_carries(x)) return keep_elements(c);
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(read_axes(c, 0, removed, &n));
@@ -272,7 +272,7 @@ clg_status batch_pass_unsqueeze(batch_node *c)
     const batch_value *x = c->inputs[0];
     const batch_term one = term_int(1);
     bool added[CLG_MAX_RANK + 1] = {false};
-    int n, from = 0;
+    int n = 0, from = 0;
     if (!batch_carries(x)) return keep_elements(c);
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(read_axes(c, 1, added, &n));
