@@ -65,6 +65,7 @@ static clg_status pass_at(batch_node *c, const char *inputs, const char *outputs
 {
     batch_term size = term_mixed();
     CLG_TRY(check_inputs(c, inputs, &size));
+    if (!size.known) return batch_refuse(c, "its sizes depend on the number of rows");
     for (size_t o = 0; o < c->n_outputs; o++) {
         const char place = place_at(outputs, o, outputs[strlen(outputs) - 1]);
         if (c->node->outputs[o] == VALUE_NONE) continue;

@@ -298,8 +298,10 @@ clg_status batch_pass_gather(batch_node *c)
 {
     const batch_value *x = c->inputs[0], *indices = c->inputs[1];
     int axis = 0;
-    if (!batch_carries(x) && !batch_carries(indices)) return gather_elements(c);
-    if (x->kind == BATCH_COUNTS || indices->kind == BATCH_COUNTS)
+    const bool carries = batch_carries(x) || batch_carries(indices);
+    if (!carries) CLG_TRY(gather_elements(c));
+    if (!carries && (x->rank == RANK_UNKNOWN || indices->rank == RANK_UNKNOWN)) return CLG_OK;
+    if (carries && (x->kind == BATCH_COUNTS || indices->kind == BATCH_COUNTS))
         return batch_refuse(c, "it computes with the number of rows, which differs in each part");
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(batch_need_rank(c, 1));
@@ -317,7 +319,7 @@ clg_status batch_pass_gather(batch_node *c)
         const batch_value *v = is_index ? indices : x;
         if (batch_carries(v) && v->axis == from)
             batch_set_rows(c, 0, i, &v->dims[from]);
-        else
+        else if (is_index || !c->rule->attribute) /* a quantised table packs its elements */
             batch_set_dim(c, 0, i, &v->dims[from]);
     }
     return CLG_OK;
@@ -394,10 +396,11 @@ clg_status batch_pass_resize(batch_node *c)
     CLG_TRY(batch_need_rank(c, 0));
     if (!batch_carries(x)) return batch_refuse(c, "its sizes depend on the number of rows");
     const int at = resized_at(c, x->axis, x->rank);
-    if (strcmp(node_string(c->node, "coordinate_transformation_mode", ""), "tf_crop_and_resize") ==
-            0 ||
+    const char *mode = node_string(c->node, "coordinate_transformation_mode", "");
+    /* the first crops; the second moves positions by half a row also without scaling */
+    if (strcmp(mode, "tf_crop_and_resize") == 0 || strcmp(mode, "tf_half_pixel_for_nn") == 0 ||
         strcmp(node_string(c->node, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
-        return batch_refuse(c, "it crops, or keeps the ratio of all axes");
+        return batch_refuse(c, "it crops, shifts, or keeps the ratio of all axes");
     if (at >= 0 && !keeps_axis(c, at, &x->dims[x->axis]))
         return batch_refuse(
             c, "it is not known to leave axis %d, which carries the batch, as it is", x->axis);

@@ -144,6 +144,7 @@ clg_status batch_pass_einsum(batch_node *c);
 clg_status batch_pass_shape(batch_node *c);
 clg_status batch_pass_size(batch_node *c);
 clg_status batch_pass_fill(batch_node *c);
+clg_status batch_pass_range(batch_node *c);
 clg_status batch_pass_expand(batch_node *c);
 clg_status batch_pass_tile(batch_node *c);
 clg_status batch_pass_reshape(batch_node *c);

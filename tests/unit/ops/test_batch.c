@@ -222,12 +222,21 @@ TEST(batch__shapes_that_depend_on_the_rows)
            "0"},
           {B "w = f32[1,5]; k = [2]; s = Concat(b, k) axis=0; y = Tile(w, s); out y", "0"},
           {B "k = [1]; s = Concat(b, k) axis=0; y = Tile(x, s); out y", "!it repeats axis 0"},
-          {B "z = 0; d = 1; y = Range(z, b0, d); out y", "!its length depends"},
+          {B "z = 0; d = 1; y = Range(z, b0, d); out y", "!its length or elements depend"},
           {"x: f32[N,S]; n = Shape(x); i = 1; e = Gather(n, i); z = 0; d = 1; r = Range(z, e, d); "
            "f = Cast(r) to=1; y = Add(x, f); out y",
            "0"},
+          {"x: f32[N,S]; p: f32[P,2]; n = Shape(x); i = 1; s = Gather(n, i); m = Shape(p); z = 0; "
+           "past = Gather(m, z); e = Add(past, s); d = 1; r = Range(past, e, d); a = [0]; "
+           "u = Unsqueeze(r, a); sl = Unsqueeze(s, a); k = [-1]; h = Concat(k, sl) axis=0; "
+           "v = Reshape(u, h); f = Cast(v) to=1; y = Add(x, f); out y",
+           "0"},
           {B "y = Identity(b); out y", "!the output 'y' depends on the number of rows"},
-          {B "y = Expand(x, n); out y", "0"});
+          {B "y = Expand(x, n); out y", "0"},
+          {B "k = [3]; e = Expand(b, k); f = Cast(e) to=1; w = f32[3]; y = Add(f, w); out y",
+           "!it repeats the number of rows"},
+          {B "k = [2]; e = Tile(b, k); y = Abs(e); out y", "!it repeats the number of rows"},
+          {B "y = Abs(b); z = ConstantOfShape(y); out z", "!its size along axis 0 depends"});
 }
 
 TEST(batch__moves)
@@ -433,6 +442,10 @@ TEST(term__arithmetic_is_exact_or_says_less)
     assert_true(term_is(&t, 0));
     t = term_add(&s, &b, &n);
     assert_false(t.known);
+    const batch_term m = term_size(&s), mn = term_add(&s, &m, &n), nm = term_add(&s, &n, &m);
+    assert_true(term_equal(&mn, &nm) && !term_equal(&mn, &n));
+    t = term_sub(&s, &mn, &m);
+    assert_true(term_equal(&t, &n));
     const batch_term one = term_int(1), zero = term_int(0), minus = term_int(-1);
     t = term_min(&s, &b, &one);
     assert_true(term_is(&t, 1));
