@@ -58,8 +58,9 @@ static bool load_case(onnx_case *k)
         path = join(k->folder, name);
         status = clg_value_load_kind(path, port->kind, &k->inputs[i]);
         memory_free(path);
-        if (status == CLG_OK && clg_dtype_size(clg_value_dtype(k->inputs[i])) == 0) return false;
+        if (status != CLG_OK) return false;
         k->n = i + 1;
+        if (clg_dtype_size(clg_value_dtype(k->inputs[i])) == 0) return false;
     }
     return status == CLG_OK && k->n > 0;
 }
