@@ -164,10 +164,10 @@ typedef struct clg_batch_options {
  * integers, may be NULL. Each becomes the axis along which the value of a part is a slice of the
  * whole value, mostly 0 (of an LSTM's state: 1). An output's size along it is the number of rows
  * times a number that does not depend on it. Holds for up to 2^24 rows. CLG_BATCH_NONE: the value
- * is the same for each part. Needs no device. Any thread. Errors: UNSUPPORTED_OPERATOR (an operator mixes
- * rows, or is not known not to; the message names the node and the reason), INVALID_ARGUMENT (no
- * input carries a batch, or an input cannot), NOT_FOUND and SHAPE (shapes), and why sessions refuse
- * the model. */
+ * is the same for each part. Needs no device. Any thread. Errors: UNSUPPORTED_OPERATOR (an operator
+ * mixes rows, or is not known not to; the message names the node and the reason), INVALID_ARGUMENT
+ * (no input carries a batch, or an input cannot), NOT_FOUND and SHAPE (shapes), and why sessions
+ * refuse the model. */
 CLG_API CLG_MUST_USE clg_status clg_model_batch(const clg_model *model,
                                                 const clg_batch_options *options,
                                                 int *out_input_axes, int *out_output_axes);

@@ -241,6 +241,15 @@ class clg_shape_override(Structure):
     ]
 
 
+class clg_batch_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("input_axes", c_void_p),
+        ("shapes", c_void_p),
+        ("n_shapes", c_size_t),
+    ]
+
+
 class clg_operator_info(Structure):
     _fields_ = [
         ("domain", c_char_p),
@@ -480,6 +489,7 @@ FUNCTIONS = {
     "clg_indices_free": (None, [c_void_p]),
     "clg_last_error": (c_char_p, []),
     "clg_last_hint": (c_char_p, []),
+    "clg_model_batch": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_model_dot": (c_int, [c_void_p, c_void_p]),
     "clg_model_file_nodes": (c_int, [c_char_p, c_void_p, c_void_p]),
     "clg_model_flops": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p]),

@@ -23,6 +23,20 @@ grep -c ' -> ' graph.dot
 show inspect digits.onnx --dot graph.dot -q
 show inspect digits.onnx --dot graph.dot --force -q
 
+echo "== the rows of a batch"
+shows_batch() { sed -n -e '/^rows of a batch/,/^$/p' -e '/^cltool:/p' -e '/^hint:/p' -e '/^exit/p'; }
+show shows_batch -- inspect digits.onnx --batch -q
+"$CLTOOL" inspect digits.onnx --batch --json | sed -n '/batch_axes/,/^  }/p'
+mixing_graph() {
+  onnx_node CumSum total 'x first' y
+  pb_text 2 mixing
+  onnx_input first 7
+  onnx_input x 1 rows 4
+  onnx_output y 1 rows 4
+}
+onnx_model mixing_graph >mixing.onnx
+show shows_batch -- inspect mixing.onnx --batch -q
+
 echo "== what the model does not have"
 show inspect digits.onnx --dim height=8
 show inspect digits.onnx --shape photo=1x1x8x8

@@ -19,7 +19,9 @@ static const command commands[] = {
     {"inspect", "MODEL", 1, 1,
      OPTIONS_INSPECT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
      "what a model takes, gives and costs; needs no device",
-     "Exits 4 when an operator of the model is not supported; all of them are listed.",
+     "Exits 4 when an operator of the model is not supported; all of them are listed. With "
+     "--batch\n"
+     "also when the rows of a batch are not known to be independent.",
      "cltool inspect model.onnx --dim batch=8 --ops", cmd_inspect},
     {"run", "MODEL [inputs]", 1, 1,
      OPTIONS_RUN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL |

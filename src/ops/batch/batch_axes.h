@@ -11,8 +11,8 @@
 
 #define BATCH_NONE (-1) /* the value does not carry the batch */
 
-/* Batches of more rows are not covered: models slice "to the end" by large numbers, and count rows
- * in float32. */
+/* Each part has at least one row. Batches of more rows are not covered: models slice "to the end"
+ * by large numbers, and count rows in float32. */
 #define BATCH_MAX_ROWS ((int64_t)1 << 24)
 
 /* What is asked of batch_find. */

@@ -39,7 +39,7 @@ static clg_status check_inputs(batch_node *c, const char *list, batch_term *out_
     const batch_value *first = NULL;
     for (size_t i = 0; i < c->n_inputs; i++) {
         const batch_value *v = c->inputs[i];
-        int axis;
+        int axis = 0;
         const char place = place_at(list, i, '.');
         if (!v || (place == '.' && v->kind == BATCH_FREE)) continue;
         CLG_TRY(batch_need_rank(c, i));
@@ -65,6 +65,7 @@ static clg_status pass_at(batch_node *c, const char *inputs, const char *outputs
 {
     batch_term size = term_mixed();
     CLG_TRY(check_inputs(c, inputs, &size));
+    if (!size.known) return batch_refuse(c, "its sizes depend on the number of rows");
     for (size_t o = 0; o < c->n_outputs; o++) {
         const char place = place_at(outputs, o, outputs[strlen(outputs) - 1]);
         if (c->node->outputs[o] == VALUE_NONE) continue;
@@ -148,7 +149,7 @@ static clg_status set_further(batch_node *c, size_t o, int axis)
 
 clg_status batch_pass_over(batch_node *c)
 {
-    int axis;
+    int axis = 0;
     CLG_TRY(check_over(c, &axis));
     CLG_TRY(check_parameters(c));
     CLG_TRY(batch_set_like(c, 0, c->inputs[0], c->rule->onward ? -1 : axis));
@@ -179,7 +180,7 @@ static clg_status reduce_to(batch_node *c, size_t o, const bool reduced[CLG_MAX_
 clg_status batch_pass_drop(batch_node *c)
 {
     bool dropped[CLG_MAX_RANK] = {false};
-    int axis;
+    int axis = 0;
     CLG_TRY(check_over(c, &axis));
     for (int i = axis; i < c->inputs[0]->rank; i++) dropped[i] = true;
     return reduce_to(c, 0, dropped, false);
@@ -190,7 +191,7 @@ static clg_status reduce_axes(batch_node *c, size_t n, const int64_t *axes, bool
     bool reduced[CLG_MAX_RANK] = {false};
     const batch_value *x = c->inputs[0];
     for (size_t i = 0; i < n; i++) {
-        int axis;
+        int axis = 0;
         CLG_TRY(batch_axis(c, axes[i], x->rank, &axis));
         if (axis == x->axis) return refuse_over(c, axis);
         reduced[axis] = true;
@@ -250,7 +251,7 @@ clg_status batch_pass_moments(batch_node *c)
         n = 3;
     }
     for (size_t i = 0; i < n; i++) {
-        int axis;
+        int axis = 0;
         CLG_TRY(batch_axis(c, axes[i], x->rank, &axis));
         if (axis == x->axis) return refuse_over(c, axis);
     }
@@ -263,7 +264,7 @@ clg_status batch_pass_moments(batch_node *c)
 clg_status batch_pass_onehot(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
-    int axis;
+    int axis = 0;
     CLG_TRY(batch_need_rank(c, 0));
     const int64_t given = c->rule->attribute
                               ? node_int(c->node, c->rule->attribute, c->rule->fallback)

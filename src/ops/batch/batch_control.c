@@ -132,7 +132,7 @@ static clg_status find_fixed_point(batch_node *c, iteration *it)
 /* Sets output o to values of the body stacked along an axis. */
 static clg_status set_stacked(batch_node *c, size_t o, const batch_value *v, int64_t axis)
 {
-    int at;
+    int at = 0;
     if (v->kind == BATCH_COUNTS || v->rank == RANK_UNKNOWN) {
         if (v->kind == BATCH_FREE) return CLG_OK;
         return batch_refuse(c, "output %zu depends on the number of rows", o);
@@ -190,7 +190,7 @@ static clg_status give_slice(batch_node *c, iteration *it, size_t to, size_t fro
 {
     const batch_value *x = c->inputs[from];
     batch_value *v = &it->inputs[to];
-    int at;
+    int at = 0;
     give(c, it, to, from);
     v->elements = NULL;
     v->n_elements = 0;

@@ -133,7 +133,7 @@ static clg_status scope_init(batch_search *s, const graph *g, const batch_scope 
         const value *v = &g->values[i];
         const shape unknown = shape_unknown();
         const bool is_given = v->is_input || v->constant || v->missing_file;
-        if (v->is_outer) {
+        if (v->is_outer && outer) {
             out->facts[i] = outer->facts[v->outer];
             if (out->facts[i].known) out->facts[i].known = fact_share(out->facts[i].known);
             out->values[i] = outer->values[v->outer];

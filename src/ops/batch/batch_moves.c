@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool is_list(const batch_value *v) { return v->rank == 0 || v->rank == 1; }
+static bool is_list(const batch_value *v) { return v && (v->rank == 0 || v->rank == 1); }
 
 /* ---- Concat, Split --------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ clg_status batch_pass_concat(batch_node *c)
     const size_t step = c->rule->n_operands ? 3 : 1, first = c->rule->n_operands ? 2 : 0;
     const batch_value *x = NULL;
     bool has_counts = false;
-    int axis;
+    int axis = 0;
     for (size_t i = 0; i < c->n_inputs; i++) {
         has_counts = has_counts || c->inputs[i]->kind == BATCH_COUNTS;
         if (!batch_carries(c->inputs[i])) continue;
@@ -51,7 +51,7 @@ clg_status batch_pass_concat(batch_node *c)
         return batch_refuse(c, "it joins along axis %d, which carries the batch", axis);
     for (size_t i = first; i < c->n_inputs; i += step) {
         const batch_value *v = c->inputs[i];
-        if (!batch_carries(v) || v->axis != x->axis || v->rank != x->rank ||
+        if (!v || !batch_carries(v) || v->axis != x->axis || v->rank != x->rank ||
             !term_equal(&v->dims[v->axis], &x->dims[x->axis]))
             return batch_refuse(c, "input %zu does not have the rows of the others along axis %d",
                                 i, x->axis);
@@ -78,7 +78,7 @@ static clg_status split_elements(batch_node *c)
 clg_status batch_pass_split(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
-    int axis;
+    int axis = 0;
     if (!batch_carries(x)) return split_elements(c);
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(batch_axis(c, node_int(c->node, "axis", 0), x->rank, &axis));
@@ -157,7 +157,7 @@ static clg_status slice_free(batch_node *c, const slicing *s)
     if (x->rank == RANK_UNKNOWN || !s->known[2]) return CLG_OK;
     CLG_TRY(batch_set_rank(c, 0, x->rank));
     for (size_t i = 0; i < s->n; i++) {
-        int axis;
+        int axis = 0;
         if (!term_is_int(&s->values[2][i])) return CLG_OK;
         CLG_TRY(batch_axis(c, s->values[2][i].factor, x->rank, &axis));
         sliced[axis] = true;
@@ -210,7 +210,7 @@ clg_status batch_pass_slice(batch_node *c)
     CLG_TRY(batch_need_rank(c, 0));
     if (!s.known[2]) return batch_refuse(c, "its axes are not known");
     for (size_t i = 0; i < s.n; i++) {
-        int axis;
+        int axis = 0;
         if (!term_is_int(&s.values[2][i])) return batch_refuse(c, "its axes are not known");
         CLG_TRY(batch_axis(c, s.values[2][i].factor, x->rank, &axis));
         sliced[axis] = true;
@@ -243,7 +243,7 @@ clg_status batch_pass_pad(batch_node *c)
     if (n != 2 * n_axes) return batch_refuse(c, "its pads do not fit its axes");
     CLG_TRY(batch_set_rank(c, 0, x->rank));
     for (size_t i = 0; i < n_axes; i++) {
-        int axis;
+        int axis = 0;
         CLG_TRY(batch_axis(c, axes[i], x->rank, &axis));
         const bool is_padded = pads[i] != 0 || pads[n_axes + i] != 0;
         if (axis == x->axis && is_padded)
@@ -297,9 +297,11 @@ static clg_status gather_elements(batch_node *c)
 clg_status batch_pass_gather(batch_node *c)
 {
     const batch_value *x = c->inputs[0], *indices = c->inputs[1];
-    int axis;
-    if (!batch_carries(x) && !batch_carries(indices)) return gather_elements(c);
-    if (x->kind == BATCH_COUNTS || indices->kind == BATCH_COUNTS)
+    int axis = 0;
+    const bool carries = batch_carries(x) || batch_carries(indices);
+    if (!carries) CLG_TRY(gather_elements(c));
+    if (!carries && (x->rank == RANK_UNKNOWN || indices->rank == RANK_UNKNOWN)) return CLG_OK;
+    if (carries && (x->kind == BATCH_COUNTS || indices->kind == BATCH_COUNTS))
         return batch_refuse(c, "it computes with the number of rows, which differs in each part");
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(batch_need_rank(c, 1));
@@ -317,7 +319,7 @@ clg_status batch_pass_gather(batch_node *c)
         const batch_value *v = is_index ? indices : x;
         if (batch_carries(v) && v->axis == from)
             batch_set_rows(c, 0, i, &v->dims[from]);
-        else
+        else if (is_index || !c->rule->attribute) /* a quantised table packs its elements */
             batch_set_dim(c, 0, i, &v->dims[from]);
     }
     return CLG_OK;
@@ -328,7 +330,7 @@ clg_status batch_pass_gather(batch_node *c)
 clg_status batch_pass_gather_elements(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
-    int axis;
+    int axis = 0;
     CLG_TRY(batch_need_rank(c, 0));
     if (!batch_carries(x)) return batch_refuse(c, "its data do not carry the batch");
     CLG_TRY(batch_axis(c, node_int(c->node, "axis", 0), x->rank, &axis));
@@ -394,10 +396,11 @@ clg_status batch_pass_resize(batch_node *c)
     CLG_TRY(batch_need_rank(c, 0));
     if (!batch_carries(x)) return batch_refuse(c, "its sizes depend on the number of rows");
     const int at = resized_at(c, x->axis, x->rank);
-    if (strcmp(node_string(c->node, "coordinate_transformation_mode", ""), "tf_crop_and_resize") ==
-            0 ||
+    const char *mode = node_string(c->node, "coordinate_transformation_mode", "");
+    /* the first crops; the second moves positions by half a row also without scaling */
+    if (strcmp(mode, "tf_crop_and_resize") == 0 || strcmp(mode, "tf_half_pixel_for_nn") == 0 ||
         strcmp(node_string(c->node, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
-        return batch_refuse(c, "it crops, or keeps the ratio of all axes");
+        return batch_refuse(c, "it crops, shifts, or keeps the ratio of all axes");
     if (at >= 0 && !keeps_axis(c, at, &x->dims[x->axis]))
         return batch_refuse(
             c, "it is not known to leave axis %d, which carries the batch, as it is", x->axis);

@@ -285,7 +285,7 @@ clg_status batch_pass_dropout(batch_node *c)
 clg_status batch_pass_quantize(batch_node *c)
 {
     const batch_value *x = c->inputs[0], *scale = c->inputs[1];
-    int axis;
+    int axis = 0;
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(batch_need_rank(c, 1));
     if (scale->rank > 1) return batch_refuse(c, "it has scales for blocks of its elements");

@@ -28,8 +28,8 @@ static clg_status refuse_sum(const batch_node *c, size_t i)
                         c->inputs[i]->axis, i);
 }
 
-/* Checks that parameters of quantised operands, scales and zero points, are one for all rows, or one
- * for each column of B. */
+/* Checks that parameters of quantised operands, scales and zero points, are one for all rows, or
+ * one for each column of B. */
 static clg_status check_parameters(const batch_node *c, size_t ia, size_t ib)
 {
     const batch_value *b = c->inputs[ib];
@@ -76,7 +76,8 @@ static clg_status set_product(batch_node *c, const batch_value *a, const batch_v
     batch_set_dim(c, 0, rank - 1, &b->dims[b->rank - 1]);
     for (int i = 0; i < rank - 2; i++) { /* one of them may lack the axis, or have size 1 there */
         const int in_a = i - (rank - a->rank), in_b = i - (rank - b->rank);
-        if (in_b < 0 || term_is(&b->dims[in_b], 1))
+        const bool takes_a = in_b < 0 || (in_a >= 0 && term_is(&b->dims[in_b], 1));
+        if (takes_a)
             batch_set_dim(c, 0, i, &a->dims[in_a]);
         else if (in_a < 0 || term_is(&a->dims[in_a], 1) ||
                  term_equal(&a->dims[in_a], &b->dims[in_b]))
@@ -90,6 +91,7 @@ clg_status batch_pass_matmul(batch_node *c)
     const size_t ia = c->rule->operands[0], ib = c->rule->operands[1];
     CLG_TRY(check_operands(c, 2));
     const batch_value *a = c->inputs[ia], *b = c->inputs[ib];
+    if (a->rank < 1 || b->rank < 1) return batch_refuse(c, "an operand has no axes");
     const int matrices = a->rank > b->rank ? a->rank : b->rank;
     const int rank = matrices - (a->rank == 1) - (b->rank == 1);
     const bool both = batch_carries(a) && batch_carries(b);
@@ -114,6 +116,7 @@ clg_status batch_pass_gemm(batch_node *c)
     const size_t ia = c->rule->operands[0], ib = c->rule->operands[1], ic = c->rule->operands[2];
     CLG_TRY(check_operands(c, 3));
     const batch_value *a = c->inputs[ia], *b = c->inputs[ib], *bias = batch_input(c, ic);
+    if (a->rank != 2 || b->rank != 2) return batch_refuse(c, "an operand is not a matrix");
     const int rows = node_int(c->node, "transA", 0) != 0, columns = !node_int(c->node, "transB", 0);
     if (batch_carries(a) && a->axis != rows) return refuse_sum(c, ia);
     if (batch_carries(b) && b->axis != columns) return refuse_sum(c, ib);
@@ -162,7 +165,7 @@ static clg_status read_equation(const batch_node *c, einsum_equation *e)
 
 clg_status batch_pass_einsum(batch_node *c)
 {
-    einsum_equation e;
+    einsum_equation e = {.n_terms = 0};
     const batch_value *first = NULL;
     int label = 0, n, at;
     CLG_TRY(read_equation(c, &e));
@@ -171,6 +174,7 @@ clg_status batch_pass_einsum(batch_node *c)
         first = c->inputs[i];
         label = e.terms[i].labels[first->axis];
     }
+    if (!first) return batch_refuse(c, "no operand carries the batch");
     for (size_t i = 0; i < c->n_inputs; i++) {
         const batch_value *v = c->inputs[i];
         at = axis_of(&e.terms[i], label, &n);

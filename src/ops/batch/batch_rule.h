@@ -102,7 +102,7 @@ struct op_batch {
 #define BATCH_FROM(name, otherwise)                                                                \
     OP_BATCH(.pass = batch_pass_over, .rows = 1, .attribute = (name), .fallback = (otherwise),     \
              .onward = true)
-/* As BATCH_FROM with the last n axes; drops: the outputs lack them. */
+/* As BATCH_FROM with the last n axes. */
 #define BATCH_INNER(n) BATCH_FROM(NULL, -(n))
 #define BATCH_OVER_INPUT(input, otherwise)                                                         \
     OP_BATCH(.pass = batch_pass_over, .rows = 1, .axis_input = (input), .fallback = (otherwise))
@@ -144,6 +144,7 @@ clg_status batch_pass_einsum(batch_node *c);
 clg_status batch_pass_shape(batch_node *c);
 clg_status batch_pass_size(batch_node *c);
 clg_status batch_pass_fill(batch_node *c);
+clg_status batch_pass_range(batch_node *c);
 clg_status batch_pass_expand(batch_node *c);
 clg_status batch_pass_tile(batch_node *c);
 clg_status batch_pass_reshape(batch_node *c);

@@ -71,6 +71,22 @@ clg_status batch_pass_fill(batch_node *c)
     return c->inputs[0]->kind == BATCH_FREE ? CLG_OK : batch_refuse(c, "its shape is not known");
 }
 
+/* A list of the numbers of rows is not made of rows: that of a part begins at 0, too. */
+clg_status batch_pass_range(batch_node *c)
+{
+    const batch_term *ends[3];
+    size_t n;
+    for (size_t i = 0; i < 3; i++) {
+        if (c->inputs[i]->kind != BATCH_FREE)
+            return batch_refuse(c, "its length or elements depend on the number of rows");
+        ends[i] = batch_elements(c, i, &n);
+        if (!ends[i] || n != 1) return CLG_OK;
+    }
+    const batch_term length = term_sub(c->symbols, &ends[1][0], &ends[0][0]);
+    if (term_is(&ends[2][0], 1) && c->outputs[0].rank == 1) batch_set_dim(c, 0, 0, &length);
+    return CLG_OK;
+}
+
 /* ---- Expand, Tile ---------------------------------------------------------------------------- */
 
 /* Returns the size of an axis to which sizes a and b are broadcast; unknown if that may depend on
@@ -82,6 +98,11 @@ static batch_term broadcast_size(batch_symbols *s, const batch_term *a, const ba
     return term_is_free(a) && term_is_free(b) ? term_size(s) : term_mixed();
 }
 
+static clg_status refuse_counts(const batch_node *c)
+{
+    return batch_refuse(c, "it repeats the number of rows, which differs in each part");
+}
+
 clg_status batch_pass_expand(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
@@ -90,6 +111,7 @@ clg_status batch_pass_expand(batch_node *c)
     size_t n;
     const batch_term *wanted = batch_elements(c, 1, &n);
     if (x->kind == BATCH_FREE && c->inputs[1]->kind == BATCH_FREE) return CLG_OK;
+    if (x->kind == BATCH_COUNTS) return refuse_counts(c);
     CLG_TRY(batch_need_rank(c, 0));
     if (!wanted || n > CLG_MAX_RANK) return batch_refuse(c, "its shape is not known");
     const int rank = x->rank > (int)n ? x->rank : (int)n;
@@ -109,6 +131,7 @@ clg_status batch_pass_tile(batch_node *c)
     size_t n;
     const batch_term *repeats = batch_elements(c, 1, &n);
     if (x->kind == BATCH_FREE && c->inputs[1]->kind == BATCH_FREE) return CLG_OK;
+    if (x->kind == BATCH_COUNTS) return refuse_counts(c);
     CLG_TRY(batch_need_rank(c, 0));
     if (!repeats || (int)n != x->rank) return batch_refuse(c, "its repeats are not known");
     for (int i = 0; i < x->rank; i++) {
@@ -133,7 +156,7 @@ static batch_term product_of(batch_symbols *s, const batch_term *dims, int from,
 
 /* Replaces 0 by the input's size and -1 by what is left. A size of which it is not known whether it
  * is 0 or -1 becomes unknown. */
-static clg_status resolve(batch_node *c, size_t n, const batch_term *wanted, batch_term *sizes)
+static void resolve(batch_node *c, size_t n, const batch_term *wanted, batch_term *sizes)
 {
     const batch_value *x = c->inputs[0];
     const bool zero_copies = node_int(c->node, "allowzero", 0) == 0;
@@ -149,13 +172,12 @@ static clg_status resolve(batch_node *c, size_t n, const batch_term *wanted, bat
             sizes[i] = term_mixed();
         if (i != open) others = term_mul(c->symbols, &others, &sizes[i]);
     }
-    if (open < 0) return CLG_OK;
+    if (open < 0) return;
     const batch_term whole = product_of(c->symbols, x->dims, 0, x->rank);
     bool exact;
     sizes[open] = term_div(c->symbols, &whole, &others, &exact);
     /* whole and others have the number of rows once each: so the quotient does not depend on it */
     if (!exact && others.known && others.rows && whole.known) sizes[open] = term_size(c->symbols);
-    return CLG_OK;
 }
 
 /* Finds the axis of the result before which there are as many elements as before the input's batch
@@ -191,18 +213,31 @@ static clg_status keep_elements(batch_node *c)
     return batch_set_elements(c, 0, x->n_elements, x->elements);
 }
 
+/* Reshapes a value that does not carry the batch: sizes are set as far as they are known. */
+static clg_status reshape_free(batch_node *c, size_t n, const batch_term *wanted)
+{
+    batch_term sizes[CLG_MAX_RANK];
+    if (wanted && n <= CLG_MAX_RANK && c->inputs[0]->rank != RANK_UNKNOWN) {
+        CLG_TRY(batch_set_rank(c, 0, (int)n));
+        resolve(c, n, wanted, sizes);
+        for (int i = 0; i < (int)n; i++)
+            if (term_is_free(&sizes[i])) batch_set_dim(c, 0, i, &sizes[i]);
+    }
+    return keep_elements(c);
+}
+
 clg_status batch_pass_reshape(batch_node *c)
 {
     batch_term sizes[CLG_MAX_RANK];
     size_t n;
     const batch_term *wanted = batch_elements(c, 1, &n);
     if (!batch_carries(c->inputs[0])) {
-        if (c->inputs[1]->kind == BATCH_FREE) return keep_elements(c);
+        if (c->inputs[1]->kind == BATCH_FREE) return reshape_free(c, n, wanted);
         return batch_refuse(c, "its shape depends on the number of rows, but its data do not");
     }
     CLG_TRY(batch_need_rank(c, 0));
     if (!wanted || n > CLG_MAX_RANK) return batch_refuse(c, "its shape is not known");
-    CLG_TRY(resolve(c, n, wanted, sizes));
+    resolve(c, n, wanted, sizes);
     return place_rows(c, n, sizes);
 }
 
@@ -210,7 +245,7 @@ clg_status batch_pass_flatten(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
     batch_term sizes[2];
-    int axis;
+    int axis = 0;
     if (!batch_carries(x)) return keep_elements(c);
     CLG_TRY(batch_need_rank(c, 0));
     int64_t given = node_int(c->node, "axis", 1);
@@ -238,7 +273,7 @@ static clg_status read_axes(batch_node *c, int added, bool marks[CLG_MAX_RANK + 
     if (rank > CLG_MAX_RANK || n > CLG_MAX_RANK) return batch_refuse(c, "it has too many axes");
     *out_n = (int)n;
     for (size_t i = 0; i < n; i++) {
-        int axis;
+        int axis = 0;
         CLG_TRY(batch_axis(c, axes[i], rank, &axis));
         marks[axis] = true;
     }
@@ -249,7 +284,7 @@ clg_status batch_pass_squeeze(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
     bool removed[CLG_MAX_RANK + 1] = {false};
-    int n, at = 0;
+    int n = 0, at = 0;
     if (!batch_carries(x)) return keep_elements(c);
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(read_axes(c, 0, removed, &n));
@@ -267,23 +302,30 @@ clg_status batch_pass_squeeze(batch_node *c)
     return CLG_OK;
 }
 
+static bool knows_axes(const batch_node *c)
+{
+    int64_t given[BATCH_MAX_ELEMENTS];
+    size_t n;
+    return node_attribute(c->node, "axes") || batch_ints(c, 1, given, &n);
+}
+
 clg_status batch_pass_unsqueeze(batch_node *c)
 {
     const batch_value *x = c->inputs[0];
     const batch_term one = term_int(1);
     bool added[CLG_MAX_RANK + 1] = {false};
-    int n, from = 0;
-    if (!batch_carries(x)) return keep_elements(c);
+    int n = 0, from = 0;
+    if (!batch_carries(x) && (x->rank == RANK_UNKNOWN || !knows_axes(c))) return keep_elements(c);
     CLG_TRY(batch_need_rank(c, 0));
     CLG_TRY(read_axes(c, 1, added, &n));
     CLG_TRY(batch_set_rank(c, 0, x->rank + n));
     for (int i = 0; i < x->rank + n; i++) {
         if (added[i])
             batch_set_dim(c, 0, i, &one);
-        else if (from++ == x->axis)
+        else if (from++ == x->axis && batch_carries(x))
             batch_set_rows(c, 0, i, &x->dims[x->axis]);
         else
             batch_set_dim(c, 0, i, &x->dims[from - 1]);
     }
-    return CLG_OK;
+    return batch_carries(x) ? CLG_OK : keep_elements(c);
 }

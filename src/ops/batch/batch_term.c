@@ -90,13 +90,35 @@ static batch_term sum(batch_symbols *s, const batch_term *a, const batch_term *b
     return term_of(s, a, b);
 }
 
+static size_t n_sums(const batch_symbols *s)
+{
+    return s->n_sums < BATCH_MAX_SUMS ? s->n_sums : BATCH_MAX_SUMS;
+}
+
 batch_term term_add(batch_symbols *s, const batch_term *a, const batch_term *b)
 {
-    return sum(s, a, b, 1);
+    const uint32_t n_made = s->n_made;
+    for (size_t i = 0; i < n_sums(s); i++) {
+        const batch_term *x = &s->sums[i].a, *y = &s->sums[i].b;
+        if ((term_equal(x, a) && term_equal(y, b)) || (term_equal(x, b) && term_equal(y, a)))
+            return s->sums[i].sum;
+    }
+    const batch_term made = sum(s, a, b, 1);
+    if (s->n_made == n_made) return made;
+    const size_t at = s->n_sums++ % BATCH_MAX_SUMS;
+    s->sums[at].a = *a;
+    s->sums[at].b = *b;
+    s->sums[at].sum = made;
+    return made;
 }
 
 batch_term term_sub(batch_symbols *s, const batch_term *a, const batch_term *b)
 {
+    for (size_t i = 0; i < n_sums(s); i++) {
+        if (!term_equal(&s->sums[i].sum, a)) continue;
+        if (term_equal(&s->sums[i].a, b)) return s->sums[i].b;
+        if (term_equal(&s->sums[i].b, b)) return s->sums[i].a;
+    }
     return sum(s, a, b, -1);
 }
 

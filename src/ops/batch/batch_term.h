@@ -21,8 +21,15 @@ typedef struct batch_term {
 
 /* Makes symbols. Each is a number that is the same for every part of the batch; those of term_size
  * are not negative. */
+#define BATCH_MAX_SUMS 32
 typedef struct batch_symbols {
     uint32_t n_made;
+    /* The last sums that became symbols: the same sum is the same symbol, and a difference may give
+     * back what was added (the length of a Range from `past` to `past + new`). */
+    struct {
+        batch_term a, b, sum;
+    } sums[BATCH_MAX_SUMS];
+    size_t n_sums; /* ever */
 } batch_symbols;
 
 batch_term term_mixed(void); /* the unknown term */

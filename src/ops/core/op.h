@@ -280,8 +280,8 @@ struct op_row {
      * followed by all outputs of stages[0], whose elements it requests by op_need. NULL: one
      * stage. */
     const op_row *stages;
-    /* How the rows of a batch pass through it (ops/batch/batch_rule.h); NULL: not known, and refused
-     * where an input depends on the batch. */
+    /* How the rows of a batch pass through it (ops/batch/batch_rule.h). NULL: not known, and
+     * refused where an input depends on the batch. */
     const op_batch *batch;
     const void *param; /* data that the family defines: an expression, a reduction */
 };

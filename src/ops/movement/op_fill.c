@@ -265,7 +265,7 @@ static const op_types onehot_types[] = {
 
 const op_row op_rows_fill[] = {
     {.name = "Range",
-     .batch = BATCH_NEVER("its length depends on the number of rows, or its elements on a row"),
+     .batch = BATCH_SHAPES(batch_pass_range, 0),
      .since = 27,
      OP_INPUTS(3, 3, "T"),
      OP_OUTPUTS(1, 1, "T"),
@@ -275,7 +275,7 @@ const op_row op_rows_fill[] = {
      .eval = range_eval,
      .lower = range_lower},
     {.name = "Range",
-     .batch = BATCH_NEVER("its length depends on the number of rows, or its elements on a row"),
+     .batch = BATCH_SHAPES(batch_pass_range, 0),
      .since = 11,
      .until = 26,
      OP_INPUTS(3, 3, "T"),

@@ -223,7 +223,7 @@ const op_row op_rows_quantized[] = {
      .attributes = gemm_attributes,
      .infer = gemm_infer},
     {.name = "QLinearSoftmax",
-     .batch = BATCH_OVER("axis", -1),
+     .batch = BATCH_FROM("axis", 1),
      DECOMPOSED,
      OP_INPUTS(5, 5, "TSTST"),
      OP_OUTPUTS(1, 1, "T"),

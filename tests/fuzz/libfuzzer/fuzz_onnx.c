@@ -34,6 +34,7 @@ static void inspect(const clg_model *model)
     if (clg_model_flops(model, NULL, 0, &flops) == CLG_OK) fuzz_require(flops >= 0);
     if (clg_model_memory(model, NULL, 0, &memory) != CLG_OK) fuzz_require(*clg_last_error());
     if (clg_model_dot(model, &dot) == CLG_OK) clg_text_free(dot);
+    if (clg_model_batch(model, NULL, NULL, NULL) != CLG_OK) fuzz_require(*clg_last_error());
 }
 
 /* Returns a model as ONNX, NULL if it cannot be saved. */

@@ -9,6 +9,8 @@
 #include "support/cases/random_node.h"
 #include "support/unit.h"
 
+#include "ops/batch/batch_axes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +67,70 @@ TEST(every_row__evaluates_or_refuses_with_inputs_omitted)
     random_node_each_row(evaluate);
     assert_int_equal(n_faults, 0);
     assert_true(n_evaluated > 1000);
+}
+
+/* ---- the batch ------------------------------------------------------------------------------- */
+
+static size_t n_kept, n_mixed;
+
+/* Makes the node a graph: inputs with known elements are constants, others inputs of the graph, of
+ * which a random half, and the first, carry the batch on a random axis. Returns their number. */
+static size_t make_graph(random_node *k, int axes[RANDOM_NODE_VALUES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < k->node->n_inputs; i++) {
+        const value_id v = k->node->inputs[i];
+        if (v == VALUE_NONE || k->graph->values[v].is_input || k->graph->values[v].constant)
+            continue;
+        k->graph->values[v].dtype = k->inputs[i].dtype;
+        k->graph->values[v].kind = k->inputs[i].kind;
+        k->graph->values[v].dims = k->inputs[i].dims;
+        if (k->inputs[i].known) {
+            k->graph->values[v].constant = fact_share(k->inputs[i].known);
+            continue;
+        }
+        assert_ok(graph_add_input(k->graph, v));
+        const int rank = k->inputs[i].dims.rank;
+        const bool carries = rank > 0 && (n == 0 || random_node_draw(k, 2));
+        axes[n++] = carries ? (int)random_node_draw(k, random_node_draw(k, 2) ? 1 : (uint64_t)rank)
+                            : BATCH_NONE;
+    }
+    for (size_t o = 0; o < k->node->n_outputs; o++)
+        if (k->node->outputs[o] != VALUE_NONE)
+            assert_ok(graph_add_output(k->graph, k->node->outputs[o]));
+    return n;
+}
+
+static void find_batch(const op_row *row)
+{
+    for (uint64_t seed = 0; seed < MIXED_SEEDS; seed++) {
+        random_node k;
+        int axes[RANDOM_NODE_VALUES];
+        random_node_make(&k, row, seed, RANDOM_NODE_MIXED);
+        if (random_node_infer(&k) == CLG_OK && make_graph(&k, axes) > 0) {
+            (void)error_set(CLG_ERROR_CANCELLED, "%s", no_message);
+            const batch_request request = {.input_axes = axes};
+            const clg_status status = batch_find(k.graph, &request, NULL, NULL);
+            n_kept += status == CLG_OK;
+            n_mixed += status == CLG_ERROR_UNSUPPORTED_OPERATOR;
+            if (status == CLG_ERROR_INTERNAL ||
+                (status != CLG_OK && strcmp(error_text(), no_message) == 0)) {
+                printf("%s, opset %d, seed %llu: %s\n", row->name, row->since,
+                       (unsigned long long)seed, error_text());
+                n_faults++;
+            }
+        }
+        random_node_end(&k);
+    }
+}
+
+TEST(every_row__passes_a_batch_or_refuses)
+{
+    n_kept = n_mixed = n_faults = 0;
+    random_node_each_row(find_batch);
+    printf("%zu pass, %zu refused\n", n_kept, n_mixed);
+    assert_int_equal(n_faults, 0);
+    assert_true(n_kept > 200 && n_mixed > 1000);
 }
 
 static void omit(op_case *k, size_t i)
