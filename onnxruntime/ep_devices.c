@@ -6,6 +6,8 @@
  */
 #include "ep_devices.h"
 
+#include "base/system.h"
+
 #include <clgraph/inspect.h>
 
 #include <inttypes.h>
@@ -62,11 +64,13 @@ static const OrtHardwareDevice *find_hardware(const ep_host *host, const clg_dev
 }
 
 /* Creates the OrtEpDevice of one device. */
-static clg_status create_device(const ep_host *host, OrtEpFactory *factory,
+static clg_status create_device(const ep_host *host, OrtEpFactory *factory, ep_memories *memories,
                                 const OrtHardwareDevice *hardware, const clg_device_info *device,
                                 OrtEpDevice **out_device)
 {
     char memory[32], units[16];
+    const char *wanted = sys_env("CLG_ORT_MEMORY");
+    const bool on_device = wanted != NULL && strcmp(wanted, EP_MEMORY_DEVICE) == 0;
     (void)snprintf(memory, sizeof memory, "%" PRIu64, device->global_mem_bytes);
     (void)snprintf(units, sizeof units, "%" PRIu32, device->compute_units);
     const struct {
@@ -84,6 +88,7 @@ static clg_status create_device(const ep_host *host, OrtEpFactory *factory,
         {"compute_units", units},
         {"quirks", device->quirks},
         {"default", device->is_default ? "1" : "0"},
+        {EP_KEY_MEMORY, on_device ? EP_MEMORY_DEVICE : "host"},
     };
     OrtKeyValuePairs *metadata = NULL;
     host->api->CreateKeyValuePairs(&metadata);
@@ -91,10 +96,17 @@ static clg_status create_device(const ep_host *host, OrtEpFactory *factory,
         host->api->AddKeyValuePair(metadata, pairs[i].key, pairs[i].value);
     OrtStatus *status = host->ep_api->CreateEpDevice(factory, hardware, metadata, NULL, out_device);
     host->api->ReleaseKeyValuePairs(metadata);
-    return ep_from_ort(host, status);
+    CLG_TRY(ep_from_ort(host, status));
+    if (!on_device) return CLG_OK;
+    const OrtMemoryInfo *info = NULL;
+    clg_status added = ep_memories_add(memories, host, device->id, &info);
+    if (added == CLG_OK)
+        added = ep_from_ort(host, host->ep_api->EpDevice_AddAllocatorInfo(*out_device, info));
+    if (added != CLG_OK) host->ep_api->ReleaseEpDevice(*out_device);
+    return added;
 }
 
-clg_status ep_devices_create(const ep_host *host, OrtEpFactory *factory,
+clg_status ep_devices_create(const ep_host *host, OrtEpFactory *factory, ep_memories *memories,
                              const OrtHardwareDevice *const *hardware, size_t n_hardware,
                              OrtEpDevice **out_devices, size_t max_devices, size_t *out_n_devices)
 {
@@ -116,7 +128,7 @@ clg_status ep_devices_create(const ep_host *host, OrtEpFactory *factory,
         }
         const OrtHardwareDevice *owner = find_hardware(host, device, hardware, n_hardware, &taken);
         if (owner == NULL) continue; /* ONNX Runtime found no CPU either */
-        CLG_TRY_GOTO(create_device(host, factory, owner, device, &out_devices[n]), end);
+        CLG_TRY_GOTO(create_device(host, factory, memories, owner, device, &out_devices[n]), end);
         n++;
     }
 end:

@@ -228,10 +228,13 @@ typedef struct clg_counters {
     uint64_t kernels_launched, blas_calls;
     uint64_t plans_made, weights_packed;
     uint64_t device_bytes, device_bytes_peak; /* of buffers that clgraph created: now, at peak */
+    /* Between memory of the host and of the device, weights included; memory that the device reads
+     * in place does not count, memory mapped for the host does. */
+    uint64_t bytes_to_device, bytes_from_device;
 } clg_counters;
 #define CLG_COUNTERS_INIT                                                                          \
     {                                                                                              \
-        sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0                                               \
+        sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                         \
     }
 /* Returns the counters of a context since its creation. Any thread. out_counters starts with its
  * INIT. */

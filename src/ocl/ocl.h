@@ -81,6 +81,7 @@ typedef struct ocl_counters {
     uint64_t programs_loaded;   /* as binaries from the disk cache */
     uint64_t kernels_launched, blas_calls;
     uint64_t buffer_bytes, buffer_bytes_peak; /* allocated by this context: now, at most so far */
+    uint64_t bytes_to_device, bytes_from_device; /* transfers and mappings */
 } ocl_counters;
 void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters);
 

@@ -116,4 +116,6 @@ void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters)
     out_counters->buffer_bytes = atomic_load_explicit(&ocl->buffer_bytes, memory_order_relaxed);
     out_counters->buffer_bytes_peak =
         atomic_load_explicit(&ocl->buffer_bytes_peak, memory_order_relaxed);
+    out_counters->bytes_to_device = atomic_load_explicit(&ocl->bytes_in, memory_order_relaxed);
+    out_counters->bytes_from_device = atomic_load_explicit(&ocl->bytes_out, memory_order_relaxed);
 }

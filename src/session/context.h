@@ -99,6 +99,9 @@ static inline bool value_is_unshared(const clg_value *v)
 }
 /* Returns the buffer of a device value of this context, borrowed; NULL for other values. */
 ocl_buffer *context_value_buffer(const device_context *context, const clg_value *v);
+/* Copies a tensor to another of the same dtype and size, on the host or any device; returns when
+ * done. INVALID_ARGUMENT for other values. */
+clg_status context_copy_value(const clg_value *from, clg_value *to);
 /* Returns whether the value, or an item of it, was in the memory of a device that was lost. */
 bool value_is_lost(const clg_value *v);
 /* As context_value_buffer, for any context; *out_context is borrowed. */
