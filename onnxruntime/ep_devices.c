@@ -63,14 +63,35 @@ static const OrtHardwareDevice *find_hardware(const ep_host *host, const clg_dev
     return NULL;
 }
 
-/* Creates the OrtEpDevice of one device. */
+/* Where tensors are that cross the border. ONNX Runtime asks when a library is registered, before
+ * there are sessions and options, and has no options for libraries: so it is a variable. */
+typedef enum memory_choice { MEMORY_AUTO, MEMORY_HOST, MEMORY_DEVICE } memory_choice;
+
+static clg_status read_choice(memory_choice *out_choice)
+{
+    static const char *const words[] = {"auto", "host", EP_MEMORY_DEVICE};
+    const char *wanted = sys_env("CLG_ORT_MEMORY");
+    *out_choice = MEMORY_AUTO;
+    if (wanted == NULL || wanted[0] == '\0') return CLG_OK;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(wanted, words[i]) == 0) {
+            *out_choice = (memory_choice)i;
+            return CLG_OK;
+        }
+    return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                     "the variable CLG_ORT_MEMORY is '%s'; its values are auto, host and device",
+                     wanted);
+}
+
+/* Creates the OrtEpDevice of one device. With `auto`, tensors are in memory of a device that has
+ * its own: elsewhere a run that copies inputs and outputs is faster without, see decision 61. */
 static clg_status create_device(const ep_host *host, OrtEpFactory *factory, ep_memories *memories,
-                                const OrtHardwareDevice *hardware, const clg_device_info *device,
-                                OrtEpDevice **out_device)
+                                memory_choice where, const OrtHardwareDevice *hardware,
+                                const clg_device_info *device, OrtEpDevice **out_device)
 {
     char memory[32], units[16];
-    const char *wanted = sys_env("CLG_ORT_MEMORY");
-    const bool on_device = wanted != NULL && strcmp(wanted, EP_MEMORY_DEVICE) == 0;
+    const bool on_device =
+        where == MEMORY_DEVICE || (where == MEMORY_AUTO && !device->unified_memory);
     (void)snprintf(memory, sizeof memory, "%" PRIu64, device->global_mem_bytes);
     (void)snprintf(units, sizeof units, "%" PRIu32, device->compute_units);
     const struct {
@@ -115,8 +136,11 @@ clg_status ep_devices_create(const ep_host *host, OrtEpFactory *factory, ep_memo
     uint64_t taken = 0;
     *out_n_devices = 0;
     clg_status status = CLG_OK;
+    memory_choice where = MEMORY_AUTO;
+    CLG_TRY(read_choice(&where));
     EP_TRY_CLG(clg_device_list(&devices, &n_devices));
     EP_TRY_CLG_GOTO(clg_device_select("all", NULL, &order, &n_order), end);
+    if (max_devices > EP_MAX_MEMORIES) max_devices = EP_MAX_MEMORIES;
     for (size_t i = 0; i < n_order; i++) {
         const clg_device_info *device = &devices[order[i]];
         if (n == max_devices) {
@@ -128,7 +152,8 @@ clg_status ep_devices_create(const ep_host *host, OrtEpFactory *factory, ep_memo
         }
         const OrtHardwareDevice *owner = find_hardware(host, device, hardware, n_hardware, &taken);
         if (owner == NULL) continue; /* ONNX Runtime found no CPU either */
-        CLG_TRY_GOTO(create_device(host, factory, memories, owner, device, &out_devices[n]), end);
+        CLG_TRY_GOTO(create_device(host, factory, memories, where, owner, device, &out_devices[n]),
+                     end);
         n++;
     }
 end:
