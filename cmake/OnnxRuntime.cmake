@@ -42,11 +42,13 @@ if(UNIX AND NOT APPLE)
   set_target_properties(clgraph_ort PROPERTIES LINK_DEPENDS "${ort_exports}")
 endif()
 
-# A program that loads ONNX Runtime and the provider, for tests/ort.
+# Programs that load ONNX Runtime and the provider, for tests/ort.
 if(CLG_BUILD_TESTS)
-  add_executable(ort_rounds "${PROJECT_SOURCE_DIR}/tests/ort/rounds.c")
-  target_include_directories(ort_rounds SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
-  target_link_libraries(ort_rounds PRIVATE clg_settings ${CMAKE_DL_LIBS})
-  set_target_properties(ort_rounds PROPERTIES
-    OUTPUT_NAME rounds RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/ort")
+  foreach(name rounds memory)
+    add_executable(ort_${name} "${PROJECT_SOURCE_DIR}/tests/ort/${name}.c")
+    target_include_directories(ort_${name} SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
+    target_link_libraries(ort_${name} PRIVATE clg_settings ${CMAKE_DL_LIBS})
+    set_target_properties(ort_${name} PROPERTIES
+      OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/ort")
+  endforeach()
 endif()

@@ -93,8 +93,8 @@ static bool share_memory(const clg_value *a, const clg_value *b)
     return x == y && i < k + clg_value_size_bytes(b) && k < i + clg_value_size_bytes(a);
 }
 
-/* Lets the run write an output into memory of the device, unless an input has some of that memory,
- * as a cache that the caller updates in place: then it is copied after the run. */
+/* Lets the run write an output into memory of the device; after the run it is copied if that memory
+ * is of another context, or an input has some of it, as a cache that the caller updates in place. */
 static clg_status bind_output(const ep_program *p, ep_session *s, size_t o, void *data)
 {
     clg_value *target = NULL;
@@ -103,12 +103,12 @@ static clg_status bind_output(const ep_program *p, ep_session *s, size_t o, void
     if (target == NULL)
         return error_set(CLG_ERROR_INTERNAL, "output '%s' is not in memory of the device",
                          s->outputs[o].name);
-    bool shared = clg_value_size_bytes(target) == 0;
-    for (size_t i = 0; i < p->n_inputs && !shared; i++)
-        shared = s->inputs[i].value != NULL && clg_value_data(s->inputs[i].value) == NULL &&
+    bool copied = !ep_blocks_have(data, p->provider->context);
+    for (size_t i = 0; i < p->n_inputs && !copied; i++)
+        copied = s->inputs[i].value != NULL && clg_value_data(s->inputs[i].value) == NULL &&
                  share_memory(target, s->inputs[i].value);
     clg_status status = CLG_OK;
-    if (!shared) {
+    if (!copied) {
         status = ep_from_clg(clg_session_bind_output(s->session, s->outputs[o].name, target));
         s->bound[o] = status == CLG_OK;
     }

@@ -61,6 +61,19 @@ static void drop_kept(allocator *a, size_t n, size_t size_bytes)
     }
 }
 
+static void keep_block(allocator *a, ep_block *b)
+{
+    if (b->size_bytes > KEPT_BYTES) {
+        ep_block_free(b);
+        return;
+    }
+    b->next = a->kept;
+    a->kept = b;
+    a->n_kept++;
+    a->kept_bytes += b->size_bytes;
+    drop_kept(a, KEPT_BLOCKS, KEPT_BYTES);
+}
+
 static ep_block *take_kept(allocator *a, size_t size_bytes)
 {
     for (ep_block **link = &a->kept; *link != NULL;) {
@@ -124,11 +137,7 @@ static void ORT_API_CALL do_free(OrtAllocator *this_ptr, void *address)
     if (is_ours) {
         b->in_use = false;
         a->in_use_bytes -= b->size_bytes;
-        b->next = a->kept;
-        a->kept = b;
-        a->n_kept++;
-        a->kept_bytes += b->size_bytes;
-        drop_kept(a, KEPT_BLOCKS, KEPT_BYTES);
+        keep_block(a, b);
     }
     mutex_unlock(&a->lock);
     if (!is_ours)

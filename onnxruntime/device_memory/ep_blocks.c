@@ -144,6 +144,15 @@ ep_block *ep_block_at(const void *address)
     return b != NULL && b->address == address ? b : NULL;
 }
 
+bool ep_blocks_have(const void *address, const clg_context *context)
+{
+    mutex_lock(&blocks.lock);
+    const ep_block *b = find(address);
+    const bool has = b != NULL && b->context == context;
+    mutex_unlock(&blocks.lock);
+    return has;
+}
+
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 static clg_status view_of(const ep_block *b, const char *address, clg_dtype dtype, size_t rank,

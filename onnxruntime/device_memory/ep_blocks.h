@@ -31,6 +31,9 @@ bool ep_block_is_lost(const ep_block *block);
 /* Returns the block that starts at an address, NULL if none does. */
 ep_block *ep_block_at(const void *address);
 
+/* Returns whether an address is in a block of a context. */
+bool ep_blocks_have(const void *address, const clg_context *context);
+
 /* Sets *out_value to a tensor at an address, NULL if no block has the address. It stays valid when
  * the block is freed. Errors: INVALID_ARGUMENT (it ends behind the block, not aligned to an
  * element), DEVICE_LOST (the memory was lost with its device). */

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tensors in memory of the device: the C program of memory.c on the libonnxruntime of the Python
+# package.
+# shellcheck disable=SC2154 # variables of support.bash
+# shellcheck source=/dev/null
+source "$(dirname "$0")/support.bash"
+find_runtime
+models=$(mktemp -d)
+trap 'rm -rf "$models"' EXIT
+"$python" "$here/memory_models.py" "$models" || exit 1
+CLG_ORT_MEMORY=device "$CLG_BUILD_DIR/tests/ort/memory" "$runtime" "$library" "$models"
