@@ -239,10 +239,7 @@ static clg_status run_session(ep_program *p, ep_session *s, OrtKernelContext *co
     for (size_t o = 0; direct && o < p->n_outputs; o++)
         if (p->outputs[o].known) CLG_TRY(prepare_output(p, s, context, o));
     const size_t n_listed = p->provider->on_device ? 0 : p->n_outputs;
-    clg_status status =
-        ep_from_clg(clg_session_call(s->session, s->inputs, p->n_inputs, s->outputs, n_listed));
-    if (status == CLG_ERROR_DEVICE_LOST) atomic_store(&p->lost, true);
-    CLG_TRY(status);
+    EP_TRY_CLG(clg_session_call(s->session, s->inputs, p->n_inputs, s->outputs, n_listed));
     if (p->provider->on_device) CLG_TRY(list_device_outputs(p, s));
     return deliver_outputs(p, s, direct, context);
 }
@@ -280,6 +277,7 @@ clg_status ep_program_compute(ep_program *program, OrtKernelContext *context)
     clg_status status = run_session(program, s, context);
     const clg_status unbound = unbind_outputs(program, s);
     if (status == CLG_OK) status = unbound;
+    if (status == CLG_ERROR_DEVICE_LOST) atomic_store(&program->lost, true);
     clear_lists(program, s);
     ep_sessions_release(program, s);
     return status;

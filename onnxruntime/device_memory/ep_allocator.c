@@ -100,6 +100,10 @@ static clg_status allocate(allocator *a, size_t size_bytes, ep_block **out_block
     *out_block = take_kept(a, size);
     if (*out_block != NULL) return CLG_OK;
     clg_status status = ep_block_create(a->contexts, a->context, size, out_block);
+    if (status == CLG_ERROR_DEVICE_LOST) {
+        EP_TRY_CLG(clg_context_recover(a->context));
+        status = ep_block_create(a->contexts, a->context, size, out_block);
+    }
     if (status != CLG_ERROR_OUT_OF_DEVICE_MEMORY || a->kept == NULL) return status;
     drop_kept(a, 0, 0);
     return ep_block_create(a->contexts, a->context, size, out_block);

@@ -3,12 +3,13 @@
  * Tensors in memory of the device, through the C interface of ONNX Runtime: copies, runs that copy
  * nothing through the host, parts of allocations, sessions that share tensors, failures.
  *
- *     CLG_ORT_MEMORY=device memory LIBONNXRUNTIME.SO LIBCLGRAPH_ORT.SO FOLDER
+ *     CLG_ORT_MEMORY=device memory LIBONNXRUNTIME.SO LIBCLGRAPH_ORT.SO FOLDER LAYER.SO
  *
- * FOLDER has the models of memory_models.py.
+ * FOLDER has the models of memory_models.py. LAYER is that of tests/layers/opencl_lost.c.
  */
 #include "host.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { ROWS = 4, COLUMNS = 8, N = ROWS * COLUMNS };
@@ -479,6 +480,75 @@ static void freed_addresses(void)
     api->ReleaseSession(session);
 }
 
+/* ---- a lost device --------------------------------------------------------------------------- */
+
+/* Functions of the layer: see tests/support/fakes/opencl_lost.h. */
+static void (*lost_arm)(int kind, long n, int code);
+static bool (*lost_has_fired)(void);
+enum { LAUNCHES, WRITES, MIXED_CODES = 1 };
+
+static void open_layer(const char *path)
+{
+    EXPECT(setenv("OPENCL_LAYERS", path, 1) == 0);
+    void *layer = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    EXPECT(layer != NULL);
+    void *arm = dlsym(layer, "opencl_lost_arm"), *fired = dlsym(layer, "opencl_lost_has_fired");
+    EXPECT(arm != NULL && fired != NULL);
+    memcpy(&lost_arm, &arm, sizeof arm);
+    memcpy(&lost_has_fired, &fired, sizeof fired);
+}
+
+/* What was on the device is lost, and said to be; new tensors and runs are as before. */
+static void lost_devices(void)
+{
+    OrtSession *session = open_session("dense", (session_form){0});
+    const long long in_use = stat("InUse");
+    for (int kind = LAUNCHES; kind <= WRITES; kind++) {
+        OrtValue *x = device_tensor(ROWS), *y = device_tensor(ROWS), *from = NULL;
+        float data[N] = {0};
+        from = tensor_at(host, data, ROWS);
+        const OrtValue *source = from;
+        write_seed(x, ROWS, 1);
+        run_dense(session, x, y);
+        run_dense(session, x, y);
+        lost_arm(kind, 0, MIXED_CODES);
+        OrtStatus *status = kind == LAUNCHES ? try_dense(session, x, y)
+                                             : api->CopyTensors(env, &source, &x, NULL, 1);
+        if (!lost_has_fired()) {
+            EXPECT(status == NULL);
+            printf("  this OpenCL loader knows no layers: no device was lost\n");
+            kind = WRITES;
+        } else {
+            expect_failure(status, "DEVICE_LOST");
+            lost_arm(kind, -1, MIXED_CODES);
+            if (kind == LAUNCHES) expect_failure(try_dense(session, x, y), "memory with it");
+            OrtValue *other = device_tensor(ROWS * 2); /* opens the device again, as runs do */
+            write_seed(other, ROWS * 2, 9);
+            expect_seed(other, ROWS * 2, 9);
+            api->ReleaseValue(other);
+            expect_failure(try_dense(session, x, y), "a tensor in its memory with it");
+            expect_failure(try_dense(session, x, y), "a tensor in its memory with it");
+            expect_failure(api->CopyTensors(env, &source, &x, NULL, 1), "memory with it");
+            source = y;
+            expect_failure(api->CopyTensors(env, &source, &from, NULL, 1), "memory with it");
+        }
+        api->ReleaseValue(x);
+        api->ReleaseValue(y);
+        api->ReleaseValue(from);
+        x = device_tensor(ROWS);
+        y = device_tensor(ROWS);
+        for (int seed = 5; seed < 8; seed++) {
+            write_seed(x, ROWS, seed);
+            run_dense(session, x, y);
+            expect_product(y, ROWS, seed, true);
+        }
+        api->ReleaseValue(x);
+        api->ReleaseValue(y);
+    }
+    EXPECT(stat("InUse") == in_use);
+    api->ReleaseSession(session);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -495,11 +565,13 @@ int main(int argc, char **argv)
         {"mixed_graphs", mixed_graphs},
         {"failed_allocations", failed_allocations},
         {"freed_addresses", freed_addresses},
+        {"lost_devices", lost_devices},
     };
-    if (argc != 4) {
-        (void)fprintf(stderr, "usage: memory LIBONNXRUNTIME LIBCLGRAPH_ORT FOLDER\n");
+    if (argc != 5) {
+        (void)fprintf(stderr, "usage: memory LIBONNXRUNTIME LIBCLGRAPH_ORT FOLDER LAYER\n");
         return 2;
     }
+    open_layer(argv[4]);
     open_onnxruntime(argv[1]);
     folder = argv[3];
     CHECK(CreateEnv(ORT_LOGGING_LEVEL_FATAL, "memory", &env));

@@ -7,7 +7,6 @@
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 find_runtime
-models=$(mktemp -d)
-trap 'rm -rf "$models"' EXIT
-"$python" "$here/memory_models.py" "$models" || exit 1
-CLG_ORT_MEMORY=device "$CLG_BUILD_DIR/tests/ort/memory" "$runtime" "$library" "$models"
+"$python" "$here/memory_models.py" "$WORK" || exit 1
+CLG_ORT_MEMORY=device "$CLG_BUILD_DIR/tests/ort/memory" "$runtime" "$library" "$WORK" \
+  "$CLG_BUILD_DIR/tests/layers/opencl_lost.so"
