@@ -30,7 +30,7 @@ file(GLOB_RECURSE ort_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/onnxrunti
 add_library(clgraph_ort MODULE ${ort_sources} $<TARGET_OBJECTS:clgraph_base>)
 target_include_directories(clgraph_ort PRIVATE
   "${PROJECT_SOURCE_DIR}/onnxruntime" "${PROJECT_SOURCE_DIR}/onnxruntime/claim"
-  "${PROJECT_SOURCE_DIR}/onnxruntime/device_memory"
+  "${PROJECT_SOURCE_DIR}/onnxruntime/device_memory" "${PROJECT_SOURCE_DIR}/onnxruntime/devices"
   "${PROJECT_SOURCE_DIR}/src")
 target_include_directories(clgraph_ort SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
 target_link_libraries(clgraph_ort PRIVATE clg_settings clgraph clg_xxhash_headers Threads::Threads)

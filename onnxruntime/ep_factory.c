@@ -64,6 +64,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *this_ptr,
     ep_factory *f = (ep_factory *)this_ptr;
     (void)devices;
     *ep = NULL;
+    ep_log_attach(&f->host); /* the logger's level may have changed */
     ep_host host = f->host;
     host.logger = logger;
     /* Of several devices the first is used: ep_devices_create lists the best first. */
@@ -145,6 +146,7 @@ static clg_status factory_create(const ep_host *host, ep_factory **out_factory)
     f->factory.ReleaseAllocator = release_allocator;
     f->factory.CreateDataTransfer = create_data_transfer;
     f->factory.IsStreamAware = is_stream_aware;
+    ep_log_attach(&f->host);
     *out_factory = f;
     return CLG_OK;
 }
@@ -207,6 +209,7 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
     ep_factory *f = (ep_factory *)factory;
     if (f == NULL) return NULL;
     ep_contexts_deinit(&f->contexts);
+    ep_log_detach(&f->host);
     ep_memories_deinit(&f->memories, &f->host);
     memory_free(f);
     return NULL;

@@ -30,6 +30,14 @@ CLG_API void clg_indices_free(size_t *indices);
  * NO_OPENCL, NO_DEVICE (it is gone), UNSUPPORTED_DEVICE, OUT_OF_DEVICE_MEMORY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_device_probe(clg_device_info *device);
 
+/* Counts the results of self-tests of kernels (clg_selftest) that the cache has for a device of
+ * clg_device_list, with this driver and version of the library: kernels that are right, and wrong
+ * ones, which are not used. Both are 0 as long as nothing was tested. Opens no device and takes
+ * microseconds. cache_dir: as in clg_context_options. Errors: NO_OPENCL, NO_DEVICE (it is gone). */
+CLG_API CLG_MUST_USE clg_status clg_device_selftests(const clg_device_info *device,
+                                                     const char *cache_dir, size_t *out_n_passed,
+                                                     size_t *out_n_failed);
+
 /* Measured peak performance of a device. */
 typedef struct clg_measurement {
     size_t struct_size;

@@ -89,15 +89,14 @@ static clg_status take_part(ocl_context *ocl, uint32_t cpu_threads)
     return CLG_OK;
 }
 
-static clg_status identify(ocl_context *ocl)
+clg_status context_identify(const device_record *r, hash128 *out_identity)
 {
-    const device_record *r = context_record(ocl);
     strbuf t;
     strbuf_init(&t, 0);
     strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
                   r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
                   r->driver_version, r->version, (unsigned)r->vendor_id);
-    if (t.status == CLG_OK) ocl->identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
+    if (t.status == CLG_OK) *out_identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
     clg_status status = t.status;
     strbuf_deinit(&t);
     return status;
@@ -107,7 +106,7 @@ static clg_status identify(ocl_context *ocl)
  * set. */
 static clg_status complete(ocl_context *ocl, const ocl_context_options *options)
 {
-    CLG_TRY(identify(ocl));
+    CLG_TRY(context_identify(context_record(ocl), &ocl->identity));
     CLG_TRY(disk_cache_open(options->cache_dir, &ocl->disk_cache));
     if (wants_helper(ocl, options)) CLG_TRY(helper_pool_create(options, &ocl->helpers));
     return options->bare ? CLG_OK : probe_device(ocl, &ocl->machine.caps[ocl->index]);

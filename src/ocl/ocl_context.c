@@ -13,17 +13,35 @@
 
 /* ---- cached records -------------------------------------------------------------------------- */
 
-hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes)
+static hash128 key_of(hash128 identity, const char *kind, const void *data, size_t size_bytes)
 {
-    hash128 parts[3] = {ocl->identity, hash128_bytes(kind, strlen(kind)),
+    hash128 parts[3] = {identity, hash128_bytes(kind, strlen(kind)),
                         hash128_bytes(data, size_bytes)};
     return hash128_bytes(parts, sizeof parts);
+}
+
+hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes)
+{
+    return key_of(ocl->identity, kind, data, size_bytes);
 }
 
 bool ocl_context_recall(ocl_context *ocl, const char *name, char **out_data, size_t *out_size_bytes)
 {
     return disk_cache_get(ocl->disk_cache, context_key(ocl, "fact", name, strlen(name)), out_data,
                           out_size_bytes);
+}
+
+bool ocl_device_recall(const device_record *device, const char *cache_dir, const char *name,
+                       char **out_data, size_t *out_size_bytes)
+{
+    disk_cache *cache = NULL;
+    hash128 identity;
+    if (context_identify(device, &identity) != CLG_OK) return false;
+    if (disk_cache_open(cache_dir, &cache) != CLG_OK) return false;
+    const bool found = disk_cache_get(cache, key_of(identity, "fact", name, strlen(name)), out_data,
+                                      out_size_bytes);
+    disk_cache_close(cache);
+    return found;
 }
 
 void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, const void *data,

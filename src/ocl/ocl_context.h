@@ -66,6 +66,8 @@ static inline bool context_has_quirk(const ocl_context *ocl, device_quirk which)
     return (context_caps(ocl)->quirks & (uint32_t)which) != 0;
 }
 
+/* Computes what identifies platform, device, driver and library. */
+clg_status context_identify(const device_record *record, hash128 *out_identity);
 /* Returns the cache key of data that is valid only for this device, driver and library. */
 hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes);
 

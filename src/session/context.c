@@ -111,7 +111,13 @@ void context_describe(const device_record *record, const device_caps *caps,
                                   .int8_dot = caps->int8_dot,
                                   .matrix = caps_has_matrix(caps),
                                   .is_default = caps->is_default,
-                                  .auto_reason = caps->auto_reason};
+                                  .auto_reason = caps->auto_reason,
+                                  .vendor_id = record->vendor_id};
+    if (!record->has_pci) return;
+    out_info->pci_domain = record->pci_domain;
+    out_info->pci_bus = record->pci_bus;
+    out_info->pci_device = record->pci_device;
+    out_info->pci_function = record->pci_function;
 }
 
 clg_status context_upload(device_context *context, ocl_buffer *b, size_t offset_bytes,

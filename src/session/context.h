@@ -79,6 +79,11 @@ clg_status context_knows(device_context *context, const struct lower_context *lc
 clg_status context_validate_impl(device_context *context, const struct lower_context *lc,
                                  const struct candidate *impl, struct impl_check *out);
 
+/* Counts the results of self-tests that the cache has for a device of ocl_enumerate, which it does
+ * not open. cache_dir: as in ocl_context_options. */
+clg_status device_count_selftests(const device_record *device, const char *cache_dir,
+                                  size_t *out_n_passed, size_t *out_n_failed);
+
 /* Copies from host to device memory on the utility queue; returns when done. */
 clg_status context_upload(device_context *context, ocl_buffer *b, size_t offset_bytes,
                           const void *data, size_t size_bytes);

@@ -6,62 +6,15 @@
  */
 #include "ep_devices.h"
 
+#include "base/memory.h"
 #include "base/system.h"
+#include "ep_hardware.h"
 
 #include <clgraph/inspect.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-/* Returns whether text contains a word, ignoring case. */
-static bool contains(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-    for (; *text != '\0'; text++)
-        if (strncasecmp(text, word, length) == 0) return true;
-    return false;
-}
-
-/* Returns the PCI id of a device's vendor, 0 if it is not known. The name of a device comes before
- * that of the platform: Mesa's platforms have devices of all vendors. */
-static uint32_t pci_vendor(const clg_device_info *device)
-{
-    static const struct {
-        const char *word;
-        uint32_t id;
-    } vendors[] = {{"nvidia", 0x10de}, {"geforce", 0x10de}, {"advanced micro", 0x1002},
-                   {"amd", 0x1002},    {"radeon", 0x1002},  {"intel", 0x8086},
-                   {"arm", 0x13b5},    {"mali", 0x13b5},    {"qualcomm", 0x5143},
-                   {"adreno", 0x5143}};
-    const char *texts[] = {device->name, device->vendor};
-    for (size_t t = 0; t < 2; t++)
-        for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++)
-            if (contains(texts[t], vendors[i].word)) return vendors[i].id;
-    return 0;
-}
-
-/* Returns the hardware that a device belongs to, NULL for none. `taken` has a bit for each of the
- * first 64 that has an OpenCL device already: equal GPUs get one each, in order. */
-static const OrtHardwareDevice *find_hardware(const ep_host *host, const clg_device_info *device,
-                                              const OrtHardwareDevice *const *hardware,
-                                              size_t n_hardware, uint64_t *taken)
-{
-    const OrtApi *api = host->api;
-    bool is_gpu =
-        device->kind == CLG_DEVICE_INTEGRATED_GPU || device->kind == CLG_DEVICE_DISCRETE_GPU;
-    uint32_t vendor = is_gpu ? pci_vendor(device) : 0;
-    for (size_t i = 0; vendor != 0 && i < n_hardware && i < 64; i++) {
-        if (api->HardwareDevice_Type(hardware[i]) != OrtHardwareDeviceType_GPU) continue;
-        if (api->HardwareDevice_VendorId(hardware[i]) != vendor || (*taken >> i & 1) != 0) continue;
-        *taken |= UINT64_C(1) << i;
-        return hardware[i];
-    }
-    for (size_t i = 0; i < n_hardware; i++)
-        if (api->HardwareDevice_Type(hardware[i]) == OrtHardwareDeviceType_CPU) return hardware[i];
-    return NULL;
-}
 
 /* Where tensors are that cross the border. ONNX Runtime asks when a library is registered, before
  * there are sessions and options, and has no options for libraries: so it is a variable. */
@@ -83,13 +36,53 @@ static clg_status read_choice(memory_choice *out_choice)
                      wanted);
 }
 
+/* Returns what ONNX Runtime knows of each hardware; freed by memory_free, NULL without memory. */
+static ep_hardware *describe_hardware(const ep_host *host, const OrtHardwareDevice *const *hardware,
+                                      size_t n)
+{
+    ep_hardware *known = memory_zalloc(n + 1, sizeof *known);
+    for (size_t i = 0; known != NULL && i < n; i++) {
+        const OrtHardwareDeviceType type = host->api->HardwareDevice_Type(hardware[i]);
+        const OrtKeyValuePairs *metadata = host->api->HardwareDevice_Metadata(hardware[i]);
+        known[i] = (ep_hardware){
+            .is_gpu = type == OrtHardwareDeviceType_GPU,
+            .is_cpu = type == OrtHardwareDeviceType_CPU,
+            .vendor_id = host->api->HardwareDevice_VendorId(hardware[i]),
+            .pci_bus_id = metadata != NULL ? host->api->GetKeyValue(metadata, "pci_bus_id") : NULL,
+        };
+    }
+    return known;
+}
+
+/* Says what the cache knows of self-tests: "12 passed, 1 failed", "" if nothing was tested. */
+static void describe_selftests(const clg_device_info *device, char *out_text, size_t size_bytes)
+{
+    size_t n_passed = 0, n_failed = 0;
+    out_text[0] = '\0';
+    if (clg_device_selftests(device, NULL, &n_passed, &n_failed) == CLG_OK &&
+        n_passed + n_failed > 0)
+        (void)snprintf(out_text, size_bytes, "%zu passed, %zu failed", n_passed, n_failed);
+}
+
+/* Writes a device's PCI address as Linux does, "" if it is not known. */
+static void describe_address(const clg_device_info *device, char *out_text, size_t size_bytes)
+{
+    out_text[0] = '\0';
+    if ((device->pci_bus | device->pci_device | device->pci_function) != 0)
+        (void)snprintf(out_text, size_bytes, "%04" PRIx32 ":%02" PRIx32 ":%02" PRIx32 ".%" PRIx32,
+                       device->pci_domain, device->pci_bus, device->pci_device,
+                       device->pci_function);
+}
+
 /* Creates the OrtEpDevice of one device. With `auto`, tensors are in memory of a device that has
  * its own: elsewhere a run that copies inputs and outputs is faster without, see decision 61. */
 static clg_status create_device(const ep_host *host, OrtEpFactory *factory, ep_memories *memories,
                                 memory_choice where, const OrtHardwareDevice *hardware,
                                 const clg_device_info *device, OrtEpDevice **out_device)
 {
-    char memory[32], units[16];
+    char memory[32], units[16], selftests[64], address[48];
+    describe_selftests(device, selftests, sizeof selftests);
+    describe_address(device, address, sizeof address);
     const bool on_device =
         where == MEMORY_DEVICE || (where == MEMORY_AUTO && !device->unified_memory);
     (void)snprintf(memory, sizeof memory, "%" PRIu64, device->global_mem_bytes);
@@ -109,6 +102,8 @@ static clg_status create_device(const ep_host *host, OrtEpFactory *factory, ep_m
         {"compute_units", units},
         {"quirks", device->quirks},
         {"default", device->is_default ? "1" : "0"},
+        {"selftest", selftests},
+        {"pci_bus_id", address},
         {EP_KEY_MEMORY, on_device ? EP_MEMORY_DEVICE : "host"},
     };
     OrtKeyValuePairs *metadata = NULL;
@@ -133,12 +128,14 @@ clg_status ep_devices_create(const ep_host *host, OrtEpFactory *factory, ep_memo
 {
     clg_device_info *devices = NULL;
     size_t n_devices = 0, *order = NULL, n_order = 0, n = 0;
-    uint64_t taken = 0;
+    ep_hardware *known = NULL;
     *out_n_devices = 0;
     clg_status status = CLG_OK;
     memory_choice where = MEMORY_AUTO;
     CLG_TRY(read_choice(&where));
-    EP_TRY_CLG(clg_device_list(&devices, &n_devices));
+    known = describe_hardware(host, hardware, n_hardware);
+    if (known == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    EP_TRY_CLG_GOTO(clg_device_list(&devices, &n_devices), end);
     EP_TRY_CLG_GOTO(clg_device_select("all", NULL, &order, &n_order), end);
     if (max_devices > EP_MAX_MEMORIES) max_devices = EP_MAX_MEMORIES;
     for (size_t i = 0; i < n_order; i++) {
@@ -150,16 +147,18 @@ clg_status ep_devices_create(const ep_host *host, OrtEpFactory *factory, ep_memo
                    max_devices, device->selector, device->name);
             break;
         }
-        const OrtHardwareDevice *owner = find_hardware(host, device, hardware, n_hardware, &taken);
-        if (owner == NULL) continue; /* ONNX Runtime found no CPU either */
-        CLG_TRY_GOTO(create_device(host, factory, memories, where, owner, device, &out_devices[n]),
-                     end);
+        const size_t owner = ep_hardware_find(device, known, n_hardware);
+        if (owner == EP_NO_HARDWARE) continue;
+        CLG_TRY_GOTO(
+            create_device(host, factory, memories, where, hardware[owner], device, &out_devices[n]),
+            end);
         n++;
     }
 end:
     if (status != CLG_OK)
         while (n > 0) host->ep_api->ReleaseEpDevice(out_devices[--n]);
     *out_n_devices = n;
+    memory_free(known);
     clg_indices_free(order);
     clg_device_list_free(devices, n_devices);
     return status;
