@@ -44,11 +44,14 @@ endif()
 
 # Programs that load ONNX Runtime and the provider, for tests/ort.
 if(CLG_BUILD_TESTS)
-  foreach(name rounds memory)
+  foreach(name rounds memory hosts)
     add_executable(ort_${name} "${PROJECT_SOURCE_DIR}/tests/ort/${name}.c")
     target_include_directories(ort_${name} SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
     target_link_libraries(ort_${name} PRIVATE clg_settings ${CMAKE_DL_LIBS})
     set_target_properties(ort_${name} PROPERTIES
       OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/ort")
   endforeach()
+  target_sources(ort_hosts PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/devices/ep_hardware.c")
+  target_include_directories(ort_hosts PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/devices")
+  target_link_libraries(ort_hosts PRIVATE clgraph)
 endif()

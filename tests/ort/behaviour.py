@@ -10,6 +10,8 @@ if CLG_ORT_MEMORY is device. Prints one line for each test; exit status 1 if one
 """
 
 import os
+import re
+import subprocess
 import sys
 import threading
 import traceback
@@ -99,8 +101,39 @@ def metadata():
         for key in ("id", "selector", "name", "vendor", "driver", "memory_bytes", "kind"):
             assert keys.get(key), key
         assert int(keys["memory_bytes"]) > 0
+        assert re.fullmatch("([0-9]+ passed, [0-9]+ failed)?", keys["selftest"]), keys
+        assert "pci_bus_id" in keys
         assert keys["memory"] == ("device" if ON_DEVICE else "host")
     assert [dict(d.ep_metadata)["default"] for d in DEVICES].count("1") == 1
+
+
+LOGGING = """
+import sys
+import numpy
+import onnxruntime
+level, library, model = int(sys.argv[1]), *sys.argv[2:]
+onnxruntime.set_default_logger_severity(level)
+onnxruntime.register_execution_provider_library("clgraph", library)
+devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == "ClgraphExecutionProvider"]
+options = onnxruntime.SessionOptions()
+options.add_provider_for_devices(devices[:1], {"cache_dir": ""})
+session = onnxruntime.InferenceSession(model, options)
+image = numpy.ones((1, 1, 8, 8), numpy.float32)
+session.run(None, {session.get_inputs()[0].name: image})
+"""
+
+
+@test
+def the_log_of_the_library():
+    # Without a cache each kernel is tested, which the library logs at level INFO.
+    for level, expected in ((1, True), (2, False)):
+        done = subprocess.run(
+            [sys.executable, "-c", LOGGING, str(level), LIBRARY, DIGITS],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ("passed its self-test" in done.stderr) == expected, done.stderr[-2000:]
 
 
 @test
