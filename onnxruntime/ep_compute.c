@@ -93,8 +93,9 @@ static bool share_memory(const clg_value *a, const clg_value *b)
     return x == y && i < k + clg_value_size_bytes(b) && k < i + clg_value_size_bytes(a);
 }
 
-/* Lets the run write an output into memory of the device; after the run it is copied if that memory
- * is of another context, or an input has some of it, as a cache that the caller updates in place. */
+/* Lets the run write an output into memory of the device. If that is memory of another context, or
+ * an input has some of it, as a cache that the caller updates in place, the output is copied after
+ * the run. */
 static clg_status bind_output(const ep_program *p, ep_session *s, size_t o, void *data)
 {
     clg_value *target = NULL;

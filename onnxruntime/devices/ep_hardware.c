@@ -17,9 +17,9 @@ static bool contains(const char *text, const char *word)
     return false;
 }
 
-/* Returns the PCI id of a device's vendor, 0 if it is not known. What names say comes before what the
- * driver says, and the name of a device before that of the platform: Mesa's platforms have devices
- * of all vendors. */
+/* Returns the PCI id of a device's vendor, 0 if it is not known. Names come before the driver's
+ * number, and the name of a device before that of the platform: Mesa's platforms have devices of
+ * all vendors. */
 static uint32_t pci_vendor(const clg_device_info *device)
 {
     static const struct {

@@ -18,8 +18,8 @@ typedef struct ep_hardware {
 } ep_hardware;
 
 /* Returns the index of the hardware that a device belongs to: the GPU at its PCI address; if either
- * side does not know addresses, the first GPU of its vendor that is not taken, which it takes; else,
- * and for any other device, the CPU. EP_NO_HARDWARE if there is no CPU either. */
+ * side does not know addresses, the first GPU of its vendor that is not taken, which it takes; or
+ * else, and for any other device, the CPU. EP_NO_HARDWARE if there is no CPU either. */
 size_t ep_hardware_find(const clg_device_info *device, ep_hardware *hardware, size_t n);
 
 #endif

@@ -11,10 +11,6 @@
 #include "ocl/probe.h"
 
 #define MAX_DEVICES 64 /* of a caller's cl_context */
-#define QUOTED(x) #x
-#define TEXT_OF(x) QUOTED(x)
-#define LIBRARY_VERSION                                                                            \
-    TEXT_OF(CLG_VERSION_MAJOR) "." TEXT_OF(CLG_VERSION_MINOR) "." TEXT_OF(CLG_VERSION_PATCH)
 
 static void destroy(ocl_context *ocl)
 {
@@ -87,19 +83,6 @@ static clg_status take_part(ocl_context *ocl, uint32_t cpu_threads)
     caps->compute_units = cpu_threads;
     ocl->machine.records[ocl->index].compute_units = cpu_threads;
     return CLG_OK;
-}
-
-clg_status context_identify(const device_record *r, hash128 *out_identity)
-{
-    strbuf t;
-    strbuf_init(&t, 0);
-    strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
-                  r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
-                  r->driver_version, r->version, (unsigned)r->vendor_id);
-    if (t.status == CLG_OK) *out_identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
-    clg_status status = t.status;
-    strbuf_deinit(&t);
-    return status;
 }
 
 /* Initializes the fields that created and wrapped contexts share, once device and cl_context are

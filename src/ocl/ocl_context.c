@@ -11,7 +11,25 @@
 
 #include <string.h>
 
+#define QUOTED(x) #x
+#define TEXT_OF(x) QUOTED(x)
+#define LIBRARY_VERSION                                                                            \
+    TEXT_OF(CLG_VERSION_MAJOR) "." TEXT_OF(CLG_VERSION_MINOR) "." TEXT_OF(CLG_VERSION_PATCH)
+
 /* ---- cached records -------------------------------------------------------------------------- */
+
+clg_status context_identify(const device_record *r, hash128 *out_identity)
+{
+    strbuf t;
+    strbuf_init(&t, 0);
+    strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
+                  r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
+                  r->driver_version, r->version, (unsigned)r->vendor_id);
+    if (t.status == CLG_OK) *out_identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
+    clg_status status = t.status;
+    strbuf_deinit(&t);
+    return status;
+}
 
 static hash128 key_of(hash128 identity, const char *kind, const void *data, size_t size_bytes)
 {

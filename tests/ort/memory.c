@@ -386,7 +386,7 @@ static void sessions_share_a_tensor(void)
     for (int i = 0; i < 4; i++) api->ReleaseValue(values[i]);
 }
 
-/* Nodes of ONNX Runtime's CPU provider between ours, planned with and without patterns and arena. */
+/* Nodes of ONNX Runtime's CPU provider between ours, with and without patterns and arena. */
 static void mixed_graphs(void)
 {
     for (int form = 0; form < 4; form++) {
