@@ -74,19 +74,18 @@ static void keep_block(allocator *a, ep_block *b)
     drop_kept(a, KEPT_BLOCKS, KEPT_BYTES);
 }
 
+/* Takes a kept block of this size, NULL if there is none; frees those that were lost. */
 static ep_block *take_kept(allocator *a, size_t size_bytes)
 {
     for (ep_block **link = &a->kept; *link != NULL;) {
         ep_block *b = *link;
-        if (ep_block_is_lost(b)) {
-            unlink_kept(a, link);
-            ep_block_free(b);
-        } else if (b->size_bytes == size_bytes) {
-            unlink_kept(a, link);
-            return b;
-        } else {
+        if (b->size_bytes != size_bytes) {
             link = &b->next;
+            continue;
         }
+        unlink_kept(a, link);
+        if (!ep_block_is_lost(b)) return b;
+        ep_block_free(b);
     }
     return NULL;
 }
