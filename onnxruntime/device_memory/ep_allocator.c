@@ -52,7 +52,7 @@ static void unlink_kept(allocator *a, ep_block **link)
 /* Frees the oldest of the kept blocks until they are within these limits. */
 static void drop_kept(allocator *a, size_t n, size_t size_bytes)
 {
-    while (a->n_kept > n || a->kept_bytes > size_bytes) {
+    while (a->kept != NULL && (a->n_kept > n || a->kept_bytes > size_bytes)) {
         ep_block **link = &a->kept;
         while ((*link)->next != NULL) link = &(*link)->next;
         ep_block *b = *link;

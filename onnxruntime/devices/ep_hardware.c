@@ -4,7 +4,7 @@
  */
 #include "ep_hardware.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,10 +45,17 @@ static bool has_address(const clg_device_info *device)
  * as NVIDIA writes them, 8. */
 static bool is_at(const clg_device_info *device, const char *pci_bus_id)
 {
-    unsigned domain = 0, bus = 0, slot = 0, function = 0;
-    return sscanf(pci_bus_id, "%8x:%4x:%4x.%4x", &domain, &bus, &slot, &function) == 4 &&
-           domain == device->pci_domain && bus == device->pci_bus && slot == device->pci_device &&
-           function == device->pci_function;
+    const uint32_t parts[] = {device->pci_domain, device->pci_bus, device->pci_device,
+                              device->pci_function};
+    static const char ends[] = "::.";
+    const char *at = pci_bus_id;
+    for (size_t i = 0; i < 4; i++) {
+        char *end = NULL;
+        const unsigned long value = strtoul(at, &end, 16);
+        if (end == at || *end != ends[i] || value != parts[i]) return false;
+        at = end + 1;
+    }
+    return true;
 }
 
 size_t ep_hardware_find(const clg_device_info *device, ep_hardware *hardware, size_t n)
