@@ -452,6 +452,27 @@ static void failed_allocations(void)
     api->ReleaseSession(session);
 }
 
+/* What is freed twice, or was not given out, is left as it is. */
+static void wrong_frees(void)
+{
+    void *a = NULL, *b = NULL, *c = NULL;
+    int unrelated = 0;
+    const long long in_use = stat("InUse");
+    CHECK(AllocatorAlloc(allocator, 5000, &a));
+    CHECK(AllocatorFree(allocator, (char *)a + 256));
+    CHECK(AllocatorFree(allocator, &unrelated));
+    EXPECT(stat("InUse") > in_use);
+    CHECK(AllocatorFree(allocator, a));
+    CHECK(AllocatorFree(allocator, a));
+    EXPECT(stat("InUse") == in_use);
+    CHECK(AllocatorAlloc(allocator, 5000, &b));
+    CHECK(AllocatorAlloc(allocator, 5000, &c));
+    EXPECT(b != c);
+    CHECK(AllocatorFree(allocator, b));
+    CHECK(AllocatorFree(allocator, c));
+    EXPECT(stat("InUse") == in_use);
+}
+
 /* An address that was freed is refused, by runs and copies. */
 static void freed_addresses(void)
 {
@@ -564,6 +585,7 @@ int main(int argc, char **argv)
         {"sessions_share_a_tensor", sessions_share_a_tensor},
         {"mixed_graphs", mixed_graphs},
         {"failed_allocations", failed_allocations},
+        {"wrong_frees", wrong_frees},
         {"freed_addresses", freed_addresses},
         {"lost_devices", lost_devices},
     };
