@@ -44,7 +44,7 @@ endif()
 
 # Programs that load ONNX Runtime and the provider, for tests/ort.
 if(CLG_BUILD_TESTS)
-  foreach(name rounds memory hosts)
+  foreach(name rounds memory memory_failures hosts)
     add_executable(ort_${name} "${PROJECT_SOURCE_DIR}/tests/ort/${name}.c")
     target_include_directories(ort_${name} SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
     target_link_libraries(ort_${name} PRIVATE clg_settings ${CMAKE_DL_LIBS})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the models of memory.c to a folder.
+"""Writes the models of memory.c and memory_failures.c to a folder.
 
     memory_models.py FOLDER
 
@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FOLDER = sys.argv[1]
-# memory.c has the same weights.
+# device_tensors.h has the same weights.
 WEIGHTS = numpy.array(
     [[(r * 3 + c * 5) % 7 - 3 for c in range(8)] for r in range(8)], numpy.float32
 )
