@@ -13,7 +13,7 @@
 typedef struct ep_hardware {
     bool is_gpu, is_cpu;
     uint32_t vendor_id;     /* of PCI; 0: not known */
-    const char *pci_bus_id; /* "0000:01:00.0"; NULL: not known, as before ONNX Runtime 1.24 */
+    const char *pci_bus_id; /* "0000:01:00.0"; NULL: not known */
     bool is_taken;          /* an OpenCL device without a PCI address has it */
 } ep_hardware;
 
