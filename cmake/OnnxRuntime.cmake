@@ -30,6 +30,7 @@ file(GLOB_RECURSE ort_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/onnxrunti
 add_library(clgraph_ort MODULE ${ort_sources} $<TARGET_OBJECTS:clgraph_base>)
 target_include_directories(clgraph_ort PRIVATE
   "${PROJECT_SOURCE_DIR}/onnxruntime" "${PROJECT_SOURCE_DIR}/onnxruntime/claim"
+  "${PROJECT_SOURCE_DIR}/onnxruntime/device_memory" "${PROJECT_SOURCE_DIR}/onnxruntime/devices"
   "${PROJECT_SOURCE_DIR}/src")
 target_include_directories(clgraph_ort SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
 target_link_libraries(clgraph_ort PRIVATE clg_settings clgraph clg_xxhash_headers Threads::Threads)
@@ -41,11 +42,16 @@ if(UNIX AND NOT APPLE)
   set_target_properties(clgraph_ort PROPERTIES LINK_DEPENDS "${ort_exports}")
 endif()
 
-# A program that loads ONNX Runtime and the provider, for tests/ort.
+# Programs that load ONNX Runtime and the provider, for tests/ort.
 if(CLG_BUILD_TESTS)
-  add_executable(ort_rounds "${PROJECT_SOURCE_DIR}/tests/ort/rounds.c")
-  target_include_directories(ort_rounds SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
-  target_link_libraries(ort_rounds PRIVATE clg_settings ${CMAKE_DL_LIBS})
-  set_target_properties(ort_rounds PROPERTIES
-    OUTPUT_NAME rounds RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/ort")
+  foreach(name rounds memory memory_failures hosts)
+    add_executable(ort_${name} "${PROJECT_SOURCE_DIR}/tests/ort/${name}.c")
+    target_include_directories(ort_${name} SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
+    target_link_libraries(ort_${name} PRIVATE clg_settings ${CMAKE_DL_LIBS})
+    set_target_properties(ort_${name} PROPERTIES
+      OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/ort")
+  endforeach()
+  target_sources(ort_hosts PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/devices/ep_hardware.c")
+  target_include_directories(ort_hosts PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/devices")
+  target_link_libraries(ort_hosts PRIVATE clgraph)
 endif()

@@ -61,19 +61,26 @@ failed:
     return status;
 }
 
-clg_status ep_contexts_acquire(ep_contexts *contexts, const char *device, const ep_options *options,
-                               clg_context **out_context)
+/* options NULL: any. */
+static bool is_wanted(const struct shared_context *entry, const char *device,
+                      const ep_options *options)
 {
+    if (!same_text(entry->device, device)) return false;
+    return options == NULL || (same_text(entry->cache_dir, options->cache_dir) &&
+                               entry->cpu_threads == options->cpu_threads);
+}
+
+static clg_status acquire(ep_contexts *contexts, const char *device, const ep_options *options,
+                          clg_context **out_context)
+{
+    static const ep_options defaults = {0};
     clg_status status = CLG_OK;
     *out_context = NULL;
     mutex_lock(&contexts->lock);
     struct shared_context *entry = contexts->first;
-    while (entry != NULL &&
-           !(same_text(entry->device, device) && same_text(entry->cache_dir, options->cache_dir) &&
-             entry->cpu_threads == options->cpu_threads))
-        entry = entry->next;
+    while (entry != NULL && !is_wanted(entry, device, options)) entry = entry->next;
     if (entry == NULL) {
-        status = create_entry(device, options, &entry);
+        status = create_entry(device, options != NULL ? options : &defaults, &entry);
         if (status == CLG_OK) {
             entry->next = contexts->first;
             contexts->first = entry;
@@ -85,6 +92,27 @@ clg_status ep_contexts_acquire(ep_contexts *contexts, const char *device, const 
     }
     mutex_unlock(&contexts->lock);
     return status;
+}
+
+clg_status ep_contexts_acquire(ep_contexts *contexts, const char *device, const ep_options *options,
+                               clg_context **out_context)
+{
+    return acquire(contexts, device, options, out_context);
+}
+
+clg_status ep_contexts_acquire_any(ep_contexts *contexts, const char *device,
+                                   clg_context **out_context)
+{
+    return acquire(contexts, device, NULL, out_context);
+}
+
+clg_context *ep_contexts_retain(ep_contexts *contexts, clg_context *context)
+{
+    mutex_lock(&contexts->lock);
+    for (struct shared_context *entry = contexts->first; entry != NULL; entry = entry->next)
+        if (entry->context == context) entry->n_users++;
+    mutex_unlock(&contexts->lock);
+    return context;
 }
 
 void ep_contexts_release(ep_contexts *contexts, clg_context *context)

@@ -20,6 +20,12 @@ clg_status ep_contexts_init(ep_contexts *contexts);
  * ep_contexts_release. Errors: those of clg_context_create. */
 clg_status ep_contexts_acquire(ep_contexts *contexts, const char *device, const ep_options *options,
                                clg_context **out_context);
+/* As ep_contexts_acquire, but returns an open context of the device with any options; one with
+ * default options if there is none. */
+clg_status ep_contexts_acquire_any(ep_contexts *contexts, const char *device,
+                                   clg_context **out_context);
+/* Acquires an acquired context once more; returns it. */
+clg_context *ep_contexts_retain(ep_contexts *contexts, clg_context *context);
 void ep_contexts_release(ep_contexts *contexts, clg_context *context); /* accepts NULL */
 void ep_contexts_deinit(ep_contexts *contexts);
 

@@ -16,6 +16,7 @@ typedef struct ep_factory {
     OrtEpFactory factory; /* first: ONNX Runtime gives back its address */
     ep_host host;
     ep_contexts contexts;
+    ep_memories memories;
 } ep_factory;
 
 static const char *ORT_API_CALL get_name(const OrtEpFactory *this_ptr)
@@ -49,8 +50,9 @@ static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *this_ptr,
                                                      size_t max_ep_devices, size_t *n_ep_devices)
 {
     ep_factory *f = (ep_factory *)this_ptr;
-    return ep_to_ort(&f->host, ep_devices_create(&f->host, this_ptr, devices, n_devices, ep_devices,
-                                                 max_ep_devices, n_ep_devices));
+    return ep_to_ort(&f->host,
+                     ep_devices_create(&f->host, this_ptr, &f->memories, devices, n_devices,
+                                       ep_devices, max_ep_devices, n_ep_devices));
 }
 
 static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *this_ptr,
@@ -62,6 +64,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *this_ptr,
     ep_factory *f = (ep_factory *)this_ptr;
     (void)devices;
     *ep = NULL;
+    ep_log_attach(&f->host); /* the logger's level may have changed */
     ep_host host = f->host;
     host.logger = logger;
     /* Of several devices the first is used: ep_devices_create lists the best first. */
@@ -71,7 +74,11 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *this_ptr,
                "a session computes on one device; using the first of %zu", n_devices);
     ep_provider *provider = NULL;
     clg_status status = ep_provider_create(&host, &f->contexts, id, session_options, &provider);
-    if (status == CLG_OK) *ep = &provider->ep;
+    const char *memory = n_devices > 0 ? host.api->GetKeyValue(metadata[0], EP_KEY_MEMORY) : NULL;
+    if (status == CLG_OK) {
+        provider->on_device = memory != NULL && strcmp(memory, EP_MEMORY_DEVICE) == 0;
+        *ep = &provider->ep;
+    }
     return ep_to_ort(&host, status);
 }
 
@@ -81,28 +88,34 @@ static void ORT_API_CALL release_ep(OrtEpFactory *this_ptr, OrtEp *ep)
     ep_provider_free((ep_provider *)ep);
 }
 
-/* Tensors cross the border in host memory, which is ONNX Runtime's default allocator's. */
+/* An allocator that sessions of a process share. */
 static OrtStatus *ORT_API_CALL create_allocator(OrtEpFactory *this_ptr,
                                                 const OrtMemoryInfo *memory_info,
                                                 const OrtKeyValuePairs *options,
                                                 OrtAllocator **allocator)
 {
-    (void)this_ptr, (void)memory_info, (void)options;
+    ep_factory *f = (ep_factory *)this_ptr;
+    (void)options; /* those of ONNX Runtime's arenas */
     *allocator = NULL;
-    return NULL;
+    const char *device = ep_memories_device(&f->memories, &f->host, memory_info);
+    if (device == NULL) return NULL; /* the default allocator, of host memory */
+    return ep_to_ort(&f->host, ep_allocator_create(&f->host, &f->contexts, NULL, device,
+                                                   memory_info, allocator));
 }
 
 static void ORT_API_CALL release_allocator(OrtEpFactory *this_ptr, OrtAllocator *allocator)
 {
-    (void)this_ptr, (void)allocator;
+    (void)this_ptr;
+    ep_allocator_free(allocator);
 }
 
 static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *this_ptr,
                                                     OrtDataTransferImpl **data_transfer)
 {
-    (void)this_ptr;
+    ep_factory *f = (ep_factory *)this_ptr;
     *data_transfer = NULL;
-    return NULL;
+    if (f->memories.n == 0) return NULL; /* all tensors are in host memory */
+    return ep_to_ort(&f->host, ep_transfer_create(&f->host, &f->memories, data_transfer));
 }
 
 static bool ORT_API_CALL is_stream_aware(const OrtEpFactory *this_ptr)
@@ -133,6 +146,7 @@ static clg_status factory_create(const ep_host *host, ep_factory **out_factory)
     f->factory.ReleaseAllocator = release_allocator;
     f->factory.CreateDataTransfer = create_data_transfer;
     f->factory.IsStreamAware = is_stream_aware;
+    ep_log_attach(&f->host);
     *out_factory = f;
     return CLG_OK;
 }
@@ -195,6 +209,8 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
     ep_factory *f = (ep_factory *)factory;
     if (f == NULL) return NULL;
     ep_contexts_deinit(&f->contexts);
+    ep_log_detach(&f->host);
+    ep_memories_deinit(&f->memories, &f->host);
     memory_free(f);
     return NULL;
 }

@@ -67,3 +67,32 @@ void ep_log(const ep_host *host, OrtLoggingLevel level, const char *format, ...)
     }
     if (status != NULL) host->api->ReleaseStatus(status);
 }
+
+/* ---- the library's log ----------------------------------------------------------------------- */
+
+/* The callback of clg_set_log. */
+static void forward(void *user, clg_log_level level, const char *message)
+{
+    const OrtLoggingLevel levels[] = {ORT_LOGGING_LEVEL_ERROR, ORT_LOGGING_LEVEL_WARNING,
+                                      ORT_LOGGING_LEVEL_INFO, ORT_LOGGING_LEVEL_VERBOSE};
+    ep_log(user, levels[level], "%s", message);
+}
+
+void ep_log_attach(ep_host *host)
+{
+    static const clg_log_level levels[] = {CLG_LOG_DEBUG, CLG_LOG_INFO, CLG_LOG_WARNING,
+                                           CLG_LOG_ERROR, CLG_LOG_ERROR};
+    OrtLoggingLevel lowest = ORT_LOGGING_LEVEL_WARNING;
+    void *user = NULL;
+    clg_log_callback current = clg_get_log(&user);
+    if (host->logger == NULL || (current != NULL && user != host)) return;
+    OrtStatus *status = host->api->Logger_GetLoggingSeverityLevel(host->logger, &lowest);
+    if (status != NULL) host->api->ReleaseStatus(status);
+    if (lowest <= ORT_LOGGING_LEVEL_FATAL) clg_set_log(forward, host, levels[lowest]);
+}
+
+void ep_log_detach(ep_host *host)
+{
+    void *user = NULL;
+    if (clg_get_log(&user) != NULL && user == host) clg_set_log(NULL, NULL, CLG_LOG_ERROR);
+}

@@ -43,6 +43,11 @@ OrtStatus *ep_to_ort(const ep_host *host, clg_status status);
 #define EP_TRY_ORT_GOTO(host, call, label) CLG_TRY_GOTO(ep_from_ort((host), (call)), label)
 #define EP_TRY_CLG_GOTO(call, label) CLG_TRY_GOTO(ep_from_clg(call), label)
 
+/* Sends the library's log to ONNX Runtime's default logger, host->logger, with its level as it is
+ * now, unless the application has a callback of its own. `host` stays where it is until
+ * ep_log_detach. */
+void ep_log_attach(ep_host *host);
+void ep_log_detach(ep_host *host);
 /* Logs "clgraph: ..." if the logger takes messages of that level. Failures are ignored. */
 void ep_log(const ep_host *host, OrtLoggingLevel level, const char *format, ...) CLG_PRINTF(3, 4);
 

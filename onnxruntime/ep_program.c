@@ -78,6 +78,7 @@ static clg_status describe_outputs(ep_program *p, const ep_node *fused)
         }
         const clg_port *port = clg_model_output(p->model, index);
         output->name = port->name; /* lives as long as the model */
+        output->dtype = port->dtype;
         output->known = port->kind == CLG_VALUE_TENSOR && port->dtype != CLG_STRING &&
                         port->dtype != CLG_DTYPE_NONE && port->rank > 0;
         output->rank = output->known ? (size_t)port->rank : 0;

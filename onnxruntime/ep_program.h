@@ -12,7 +12,8 @@
 
 typedef struct ep_output {
     const char *name;
-    bool known; /* rank and all dims are known before a run; rank > 0 */
+    clg_dtype dtype; /* NONE: not known before a run */
+    bool known;      /* rank and all dims are known before a run; rank > 0 */
     size_t rank;
     int64_t dims[CLG_MAX_RANK];
 } ep_output;

@@ -5,6 +5,7 @@
 #include "ep_provider.h"
 
 #include "base/memory.h"
+#include "ep_allocator.h"
 #include "ep_capability.h"
 #include "ep_program.h"
 
@@ -50,6 +51,16 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *this_ptr, const OrtGraph **graphs,
     return NULL;
 }
 
+/* The allocator of a session, in its context. */
+static OrtStatus *ORT_API_CALL create_allocator(OrtEp *this_ptr, const OrtMemoryInfo *memory_info,
+                                                OrtAllocator **allocator)
+{
+    ep_provider *p = (ep_provider *)this_ptr;
+    const char *device = clg_context_device(p->context)->id;
+    return ep_to_ort(&p->host, ep_allocator_create(&p->host, p->contexts, p->context, device,
+                                                   memory_info, allocator));
+}
+
 clg_status ep_provider_create(const ep_host *host, ep_contexts *contexts, const char *device,
                               const OrtSessionOptions *session_options, ep_provider **out_provider)
 {
@@ -61,6 +72,7 @@ clg_status ep_provider_create(const ep_host *host, ep_contexts *contexts, const 
     p->ep.GetName = get_name;
     p->ep.GetCapability = get_capability;
     p->ep.Compile = compile;
+    p->ep.CreateAllocator = create_allocator;
     p->ep.ReleaseNodeComputeInfos = release_node_compute_infos;
     clg_status status = ep_options_read(host, session_options, &p->options);
     if (status == CLG_OK) {

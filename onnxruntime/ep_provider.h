@@ -13,6 +13,7 @@ typedef struct ep_provider {
     ep_contexts *contexts; /* the factory's */
     ep_options options;
     clg_context *context; /* acquired from contexts */
+    bool on_device;       /* tensors that cross the border are in memory of the device */
     char
         *claimed_graph; /* before EP_KNOWS_PARENTS: name of the graph with claimed nodes, or NULL */
 } ep_provider;

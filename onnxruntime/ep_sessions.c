@@ -12,6 +12,7 @@ static void free_session(ep_session *s)
     memory_free(s->inputs);
     memory_free(s->dims);
     memory_free(s->outputs);
+    memory_free(s->bound);
     memory_free(s->verified_ranks);
     memory_free(s->verified_dims);
     memory_free(s);
@@ -30,10 +31,11 @@ static clg_status create_session(const ep_program *program, clg_session *session
     s->inputs = memory_zalloc(n_in, sizeof *s->inputs);
     s->dims = memory_zalloc(n_in, sizeof *s->dims);
     s->outputs = memory_zalloc(n_out, sizeof *s->outputs);
+    s->bound = memory_zalloc(n_out, sizeof *s->bound);
     s->verified_ranks = memory_zalloc(n_in, sizeof *s->verified_ranks);
     s->verified_dims = memory_zalloc(n_in, sizeof *s->verified_dims);
-    if (s->inputs == NULL || s->dims == NULL || s->outputs == NULL || s->verified_ranks == NULL ||
-        s->verified_dims == NULL) {
+    if (s->inputs == NULL || s->dims == NULL || s->outputs == NULL || s->bound == NULL ||
+        s->verified_ranks == NULL || s->verified_dims == NULL) {
         free_session(s);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }

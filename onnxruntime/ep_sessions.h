@@ -16,6 +16,7 @@ typedef struct ep_session {
     clg_call_input *inputs;        /* of the program's number; names are set */
     int64_t (*dims)[CLG_MAX_RANK]; /* of the inputs */
     clg_call_output *outputs;
+    bool *bound; /* outputs that the run writes into ONNX Runtime's memory on the device */
     /* Ranks and dims of the inputs of the last run whose outputs had the expected shapes. */
     bool verified;
     size_t *verified_ranks;

@@ -92,6 +92,9 @@ typedef void (*clg_log_callback)(void *user, clg_log_level level, const char *me
  * may be set at any time; the callback may be called from any thread, one call at a time. Once this
  * has returned, the previous callback no longer runs. */
 CLG_API void clg_set_log(clg_log_callback callback, void *user, clg_log_level level);
+/* Returns the callback that is set, NULL if the log is silent, and its user pointer. For plugins:
+ * they leave an application's callback where it is. out_user may be NULL. */
+CLG_API clg_log_callback clg_get_log(void **out_user);
 
 /* Memory hooks. `resize(user, NULL, n)` allocates, `resize(user, p, n)` grows or shrinks,
  * `resize(user, p, 0)` frees and returns NULL. Must align as malloc does. Runs on any thread. */

@@ -51,6 +51,10 @@ typedef struct clg_device_info {
     bool probed, fp16, fp64, subgroups, int8_dot, matrix;
     bool is_default;         /* the one that "auto" selects */
     const char *auto_reason; /* why auto selects it, or why it never does */
+    /* Of PCI where drivers tell; 0 if they do not, which no GPU has. vendor_id: as OpenCL gives it,
+     * 0x10000 and more are not PCI's. */
+    uint32_t vendor_id;
+    uint32_t pci_domain, pci_bus, pci_device, pci_function;
 } clg_device_info;
 
 /* Lists every OpenCL device of the machine, usable or not, in platform order. Errors: NO_OPENCL. */

@@ -30,6 +30,14 @@ CLG_API void clg_indices_free(size_t *indices);
  * NO_OPENCL, NO_DEVICE (it is gone), UNSUPPORTED_DEVICE, OUT_OF_DEVICE_MEMORY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_device_probe(clg_device_info *device);
 
+/* Counts the results of self-tests of kernels (clg_selftest) that the cache has for a device of
+ * clg_device_list, with this driver and version of the library: kernels that are right, and wrong
+ * ones, which are not used. Both are 0 as long as nothing was tested. Opens no device and takes
+ * microseconds. cache_dir: as in clg_context_options. Errors: NO_OPENCL, NO_DEVICE (it is gone). */
+CLG_API CLG_MUST_USE clg_status clg_device_selftests(const clg_device_info *device,
+                                                     const char *cache_dir, size_t *out_n_passed,
+                                                     size_t *out_n_failed);
+
 /* Measured peak performance of a device. */
 typedef struct clg_measurement {
     size_t struct_size;
@@ -261,10 +269,13 @@ typedef struct clg_counters {
     uint64_t kernels_launched, blas_calls;
     uint64_t plans_made, weights_packed;
     uint64_t device_bytes, device_bytes_peak; /* of buffers that clgraph created: now, at peak */
+    /* Between memory of the host and of the device, weights included; memory that the device reads
+     * in place does not count, memory mapped for the host does. */
+    uint64_t bytes_to_device, bytes_from_device;
 } clg_counters;
 #define CLG_COUNTERS_INIT                                                                          \
     {                                                                                              \
-        sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0                                               \
+        sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                         \
     }
 /* Returns the counters of a context since its creation. Any thread. out_counters starts with its
  * INIT. */

@@ -87,6 +87,10 @@ CLG_API CLG_MUST_USE clg_status clg_value_write(clg_value *value, const void *da
 /* Copies the elements of a tensor to data; otherwise as clg_value_write. */
 CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *data,
                                                size_t size_bytes);
+/* Copies the elements of a tensor to another of the same dtype and number of elements, each on the
+ * host or a device; blocks until done. Between tensors of one context they do not pass through the
+ * host. Errors: INVALID_ARGUMENT (another dtype or number, strings, not tensors), DEVICE_LOST. */
+CLG_API CLG_MUST_USE clg_status clg_value_copy(const clg_value *from, clg_value *to);
 /* Returns a host copy of any value; a new reference if it is on the host. Errors: DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **out_value);
 

@@ -31,6 +31,25 @@ typedef struct claim {
     size_t n_groups;
 } claim;
 
+/* Returns whether ONNX Runtime cannot hand such a value to or from a provider in a library:
+ * anything but a tensor, and strings in memory of a device. */
+static bool cannot_cross(const claim *c, enum ONNXType kind, clg_dtype dtype)
+{
+    return kind != ONNX_TYPE_TENSOR || (c->provider->on_device && dtype == CLG_STRING);
+}
+
+#define CANNOT_CROSS(c)                                                                            \
+    ((c)->provider->on_device ? "a sequence, optional, map or tensor of strings"                   \
+                              : "a sequence, optional or map")
+
+/* Says why a node is refused. */
+static clg_status refuse_for(claim *c, size_t node, const char *what)
+{
+    c->support.supported[node] = false;
+    c->support.reasons[node] = arena_printf(&c->memory, "%s %s", CANNOT_CROSS(c), what);
+    return c->support.reasons[node] != NULL ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 /* ---- edges --------------------------------------------------------------------------------- */
 
 static clg_status map_producers(claim *c)
@@ -60,11 +79,10 @@ static clg_status list_edges(claim *c, const ep_values *values, size_t to, edge 
         clg_dtype dtype = CLG_DTYPE_NONE;
         if (values->items[i] != NULL)
             CLG_TRY(ep_value_type(c->host, values->items[i], &kind, &dtype));
-        bool other = kind != ONNX_TYPE_TENSOR;
+        bool other = cannot_cross(c, kind, dtype);
         if (from == HASH_MAP_NONE) {
             if (!other) continue;
-            c->support.supported[to] = false;
-            c->support.reasons[to] = "a sequence, optional or map is an input of the graph";
+            CLG_TRY(refuse_for(c, to, "is an input of the graph"));
             continue;
         }
         if (from >= to)
@@ -123,31 +141,27 @@ static clg_status refuse_other_outputs(claim *c)
         CLG_TRY(ep_value_type(c->host, c->graph.outputs.items[i], &kind, &dtype));
         CLG_TRY(ep_value_name(c->host, c->graph.outputs.items[i], &name));
         size_t from = hash_map_get_string(&c->producers, name);
-        if (kind == ONNX_TYPE_TENSOR || from == HASH_MAP_NONE) continue;
-        c->support.supported[from] = false;
-        c->support.reasons[from] = "a sequence, optional or map is an output of the graph";
+        if (!cannot_cross(c, kind, dtype) || from == HASH_MAP_NONE) continue;
+        CLG_TRY(refuse_for(c, from, "is an output of the graph"));
     }
     return CLG_OK;
 }
 
 /* Refuses the nodes on both sides of a group's border that something other than a tensor crosses.
- * Returns whether there was one. */
-static bool refuse_crossing(claim *c)
+ * Sets *out_found if there was one. */
+static clg_status refuse_crossing(claim *c, bool *out_found)
 {
-    bool found = false;
     for (size_t i = 0; i < c->edges.n_nodes; i++)
         for (size_t e = c->edges.first[i]; e < c->edges.first[i + 1]; e++) {
             size_t ends[2] = {i, c->edges.to[e]};
             if (!c->carries_other[e] || c->group[ends[0]] == c->group[ends[1]]) continue;
             for (size_t k = 0; k < 2; k++) {
                 if (!c->support.supported[ends[k]]) continue;
-                found = true;
-                c->support.supported[ends[k]] = false;
-                c->support.reasons[ends[k]] =
-                    "a sequence, optional or map comes from or goes to a node that is not claimed";
+                *out_found = true;
+                CLG_TRY(refuse_for(c, ends[k], "comes from or goes to a node that is not claimed"));
             }
         }
-    return found;
+    return CLG_OK;
 }
 
 /* ---- what older ONNX Runtimes cannot do ---------------------------------------------------- */
@@ -261,7 +275,8 @@ static clg_status find_groups(claim *c)
     /* Each round refuses a node or is the last one. */
     for (size_t round = 0; round < 64; round++) {
         CLG_TRY(ep_groups_find(&c->edges, c->support.supported, c->group, &c->n_groups));
-        bool refused = refuse_crossing(c);
+        bool refused = false;
+        CLG_TRY(refuse_crossing(c, &refused));
         CLG_TRY(refuse_lost_inputs(c, &refused));
         if (!refused) return CLG_OK;
     }

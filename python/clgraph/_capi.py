@@ -174,6 +174,11 @@ class clg_device_info(Structure):
         ("matrix", c_bool),
         ("is_default", c_bool),
         ("auto_reason", c_char_p),
+        ("vendor_id", c_uint32),
+        ("pci_domain", c_uint32),
+        ("pci_bus", c_uint32),
+        ("pci_device", c_uint32),
+        ("pci_function", c_uint32),
     ]
 
 
@@ -303,6 +308,8 @@ class clg_counters(Structure):
         ("weights_packed", c_uint64),
         ("device_bytes", c_uint64),
         ("device_bytes_peak", c_uint64),
+        ("bytes_to_device", c_uint64),
+        ("bytes_from_device", c_uint64),
     ]
 
 
@@ -482,10 +489,12 @@ FUNCTIONS = {
     "clg_device_list_free": (None, [c_void_p, c_size_t]),
     "clg_device_probe": (c_int, [c_void_p]),
     "clg_device_select": (c_int, [c_char_p, c_char_p, c_void_p, c_void_p]),
+    "clg_device_selftests": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p]),
     "clg_diagnose": (c_int, [c_void_p]),
     "clg_dtype_name": (c_char_p, [c_int]),
     "clg_dtype_size": (c_size_t, [c_int]),
     "clg_file_write": (c_int, [c_char_p, c_void_p, c_size_t]),
+    "clg_get_log": (clg_log_callback, [c_void_p]),
     "clg_indices_free": (None, [c_void_p]),
     "clg_last_error": (c_char_p, []),
     "clg_last_hint": (c_char_p, []),
@@ -568,6 +577,7 @@ FUNCTIONS = {
     "clg_stream_run": (c_int, [c_void_p, clg_stream_callback, clg_stream_callback, c_void_p]),
     "clg_text_free": (None, [c_void_p]),
     "clg_value_cast": (c_int, [c_void_p, c_int, c_void_p, c_void_p]),
+    "clg_value_copy": (c_int, [c_void_p, c_void_p]),
     "clg_value_create": (c_int, [c_int, c_size_t, c_void_p, c_void_p]),
     "clg_value_create_device": (c_int, [c_void_p, c_int, c_size_t, c_void_p, c_void_p]),
     "clg_value_create_map": (c_int, [c_void_p, c_void_p, c_void_p]),

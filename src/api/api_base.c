@@ -28,6 +28,8 @@ void clg_set_log(clg_log_callback callback, void *user, clg_log_level level)
     log_set(callback, user, level);
 }
 
+clg_log_callback clg_get_log(void **out_user) { return log_get(out_user); }
+
 clg_status clg_set_allocator(const clg_allocator *allocator)
 {
     if (allocator && !allocator->resize)

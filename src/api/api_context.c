@@ -147,7 +147,9 @@ clg_status clg_context_counters(const clg_context *context, clg_counters *out_co
                          .plans_made = atomic_load(&current->plans_made),
                          .weights_packed = atomic_load(&current->weights_packed),
                          .device_bytes = below.buffer_bytes,
-                         .device_bytes_peak = below.buffer_bytes_peak};
+                         .device_bytes_peak = below.buffer_bytes_peak,
+                         .bytes_to_device = below.bytes_to_device,
+                         .bytes_from_device = below.bytes_from_device};
     context_free(current);
     return api_write_result(__func__, &ours, sizeof ours, out_counters);
 }

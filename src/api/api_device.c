@@ -108,33 +108,39 @@ clg_status clg_device_select(const char *selector, const char *fallback, size_t 
 
 void clg_indices_free(size_t *indices) { memory_free(indices); }
 
-/* Enumerates the devices again and sets *out_index to the one with this selector; NO_DEVICE if it
- * is gone. */
-static clg_status find_device(const char *selector, size_t *out_index)
-{
+/* The devices, enumerated again, and the index among them of one of clg_device_list. */
+typedef struct found_device {
     device_record *records;
     device_caps *caps;
-    size_t n;
-    CLG_TRY(ocl_enumerate(&records, &caps, &n));
-    size_t i = 0;
-    while (i < n && strcmp(caps[i].selector, selector) != 0) i++;
-    clg_status status = CLG_OK;
-    if (i == n) status = error_set(CLG_ERROR_NO_DEVICE, "device %s is gone", selector);
-    *out_index = i;
-    device_records_free(records, n);
-    device_caps_free(caps, n);
-    return status;
+    size_t n, index;
+} found_device;
+
+static void found_deinit(found_device *f)
+{
+    device_records_free(f->records, f->n);
+    device_caps_free(f->caps, f->n);
+}
+
+/* NO_DEVICE if it is gone. */
+static clg_status find_device(const char *selector, found_device *out)
+{
+    CLG_TRY(ocl_enumerate(&out->records, &out->caps, &out->n));
+    for (out->index = 0; out->index < out->n; out->index++)
+        if (strcmp(out->caps[out->index].selector, selector) == 0) return CLG_OK;
+    found_deinit(out);
+    return error_set(CLG_ERROR_NO_DEVICE, "device %s is gone", selector);
 }
 
 clg_status clg_device_probe(clg_device_info *device)
 {
     API_REQUIRE(device);
     API_REQUIRE(device->selector);
-    size_t index;
+    found_device found;
     ocl_context *context;
     ocl_context_options options = {0};
-    CLG_TRY(find_device(device->selector, &index));
-    CLG_TRY(ocl_context_create(index, &options, &context));
+    CLG_TRY(find_device(device->selector, &found));
+    found_deinit(&found);
+    CLG_TRY(ocl_context_create(found.index, &options, &context));
     const device_caps *caps = ocl_context_caps(context);
     device->probed = caps->probed;
     device->fp16 = caps->fp16;
@@ -144,6 +150,22 @@ clg_status clg_device_probe(clg_device_info *device)
     device->matrix = caps_has_matrix(caps);
     ocl_context_free(context);
     return CLG_OK;
+}
+
+clg_status clg_device_selftests(const clg_device_info *device, const char *cache_dir,
+                                size_t *out_n_passed, size_t *out_n_failed)
+{
+    API_REQUIRE(out_n_passed);
+    API_REQUIRE(out_n_failed);
+    *out_n_passed = *out_n_failed = 0;
+    API_REQUIRE(device);
+    API_REQUIRE(device->selector);
+    found_device found;
+    CLG_TRY(find_device(device->selector, &found));
+    const clg_status status =
+        device_count_selftests(&found.records[found.index], cache_dir, out_n_passed, out_n_failed);
+    found_deinit(&found);
+    return status;
 }
 
 clg_status clg_diagnose(char **out_text)

@@ -91,6 +91,13 @@ clg_status clg_value_read(const clg_value *value, void *data, size_t size_bytes)
     return value_read(value, data, size_bytes);
 }
 
+clg_status clg_value_copy(const clg_value *from, clg_value *to)
+{
+    API_REQUIRE(from);
+    API_REQUIRE(to);
+    return context_copy_value(from, to);
+}
+
 clg_status clg_value_to_host(clg_value *value, clg_value **out_value)
 {
     API_REQUIRE(out_value);

@@ -30,6 +30,15 @@ void log_set(clg_log_callback callback, void *user, clg_log_level level)
     if (!inside_callback) mutex_unlock(&lock);
 }
 
+clg_log_callback log_get(void **out_user)
+{
+    if (!inside_callback) mutex_lock(&lock);
+    const clg_log_callback callback = current_callback;
+    if (out_user) *out_user = current_user;
+    if (!inside_callback) mutex_unlock(&lock);
+    return callback;
+}
+
 bool log_wants(clg_log_level level)
 {
     return (int)level <= atomic_load(&current_level) && !inside_callback;

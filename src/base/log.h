@@ -8,6 +8,8 @@
 #include "base/error.h"
 
 void log_set(clg_log_callback callback, void *user, clg_log_level level);
+/* Returns the callback, NULL if there is none, and its user pointer; out_user may be NULL. */
+clg_log_callback log_get(void **out_user);
 /* Returns whether a message of this level would be delivered, to avoid composing it otherwise. */
 bool log_wants(clg_log_level level);
 void log_write(clg_log_level level, const char *format, ...) CLG_PRINTF(2, 3);

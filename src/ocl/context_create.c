@@ -12,10 +12,6 @@
 #include "ocl/probe.h"
 
 #define MAX_DEVICES 64 /* of a caller's cl_context */
-#define QUOTED(x) #x
-#define TEXT_OF(x) QUOTED(x)
-#define LIBRARY_VERSION                                                                            \
-    TEXT_OF(CLG_VERSION_MAJOR) "." TEXT_OF(CLG_VERSION_MINOR) "." TEXT_OF(CLG_VERSION_PATCH)
 
 static void destroy(ocl_context *ocl)
 {
@@ -92,25 +88,11 @@ static clg_status take_part(ocl_context *ocl, const ocl_context_options *options
     return name_part(ocl, options, n_units);
 }
 
-static clg_status identify(ocl_context *ocl)
-{
-    const device_record *r = context_record(ocl);
-    strbuf t;
-    strbuf_init(&t, 0);
-    strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
-                  r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
-                  r->driver_version, r->version, (unsigned)r->vendor_id);
-    if (t.status == CLG_OK) ocl->identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
-    clg_status status = t.status;
-    strbuf_deinit(&t);
-    return status;
-}
-
 /* Initializes the fields that created and wrapped contexts share, once device and cl_context are
  * set. */
 static clg_status complete(ocl_context *ocl, const ocl_context_options *options)
 {
-    CLG_TRY(identify(ocl));
+    CLG_TRY(context_identify(context_record(ocl), &ocl->identity));
     CLG_TRY(disk_cache_open(options->cache_dir, &ocl->disk_cache));
     if (wants_helper(ocl, options)) CLG_TRY(helper_pool_create(options, &ocl->helpers));
     return options->bare ? CLG_OK : probe_device(ocl, &ocl->machine.caps[ocl->index]);

@@ -73,6 +73,10 @@ void ocl_context_set_replaced(ocl_context *ocl);
  * *out_data with memory_free. */
 bool ocl_context_recall(ocl_context *ocl, const char *name, char **out_data,
                         size_t *out_size_bytes);
+/* As ocl_context_recall, for a device of ocl_enumerate, which it does not open. cache_dir: as in
+ * ocl_context_options. */
+bool ocl_device_recall(const device_record *device, const char *cache_dir, const char *name,
+                       char **out_data, size_t *out_size_bytes);
 /* Writes a record. what: its description in listings of the cache. Errors are only logged. */
 void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, const void *data,
                           size_t size_bytes);
@@ -83,6 +87,7 @@ typedef struct ocl_counters {
     uint64_t programs_loaded;   /* as binaries from the disk cache */
     uint64_t kernels_launched, blas_calls;
     uint64_t buffer_bytes, buffer_bytes_peak; /* allocated by this context: now, at most so far */
+    uint64_t bytes_to_device, bytes_from_device; /* transfers and mappings */
 } ocl_counters;
 void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters);
 

@@ -11,19 +11,55 @@
 
 #include <string.h>
 
+#define QUOTED(x) #x
+#define TEXT_OF(x) QUOTED(x)
+#define LIBRARY_VERSION                                                                            \
+    TEXT_OF(CLG_VERSION_MAJOR) "." TEXT_OF(CLG_VERSION_MINOR) "." TEXT_OF(CLG_VERSION_PATCH)
+
 /* ---- cached records -------------------------------------------------------------------------- */
+
+clg_status context_identify(const device_record *r, hash128 *out_identity)
+{
+    strbuf t;
+    strbuf_init(&t, 0);
+    strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
+                  r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
+                  r->driver_version, r->version, (unsigned)r->vendor_id);
+    if (t.status == CLG_OK) *out_identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
+    clg_status status = t.status;
+    strbuf_deinit(&t);
+    return status;
+}
+
+static hash128 key_of(hash128 identity, const char *kind, const void *data, size_t size_bytes)
+{
+    hash128 parts[3] = {identity, hash128_bytes(kind, strlen(kind)),
+                        hash128_bytes(data, size_bytes)};
+    return hash128_bytes(parts, sizeof parts);
+}
 
 hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes)
 {
-    hash128 parts[3] = {ocl->identity, hash128_bytes(kind, strlen(kind)),
-                        hash128_bytes(data, size_bytes)};
-    return hash128_bytes(parts, sizeof parts);
+    return key_of(ocl->identity, kind, data, size_bytes);
 }
 
 bool ocl_context_recall(ocl_context *ocl, const char *name, char **out_data, size_t *out_size_bytes)
 {
     return disk_cache_get(ocl->disk_cache, context_key(ocl, "fact", name, strlen(name)), out_data,
                           out_size_bytes);
+}
+
+bool ocl_device_recall(const device_record *device, const char *cache_dir, const char *name,
+                       char **out_data, size_t *out_size_bytes)
+{
+    disk_cache *cache = NULL;
+    hash128 identity;
+    if (context_identify(device, &identity) != CLG_OK) return false;
+    if (disk_cache_open(cache_dir, &cache) != CLG_OK) return false;
+    const bool found = disk_cache_get(cache, key_of(identity, "fact", name, strlen(name)), out_data,
+                                      out_size_bytes);
+    disk_cache_close(cache);
+    return found;
 }
 
 void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, const void *data,
@@ -116,4 +152,6 @@ void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters)
     out_counters->buffer_bytes = atomic_load_explicit(&ocl->buffer_bytes, memory_order_relaxed);
     out_counters->buffer_bytes_peak =
         atomic_load_explicit(&ocl->buffer_bytes_peak, memory_order_relaxed);
+    out_counters->bytes_to_device = atomic_load_explicit(&ocl->bytes_in, memory_order_relaxed);
+    out_counters->bytes_from_device = atomic_load_explicit(&ocl->bytes_out, memory_order_relaxed);
 }

@@ -47,7 +47,7 @@ struct ocl_context {
     atomic_bool used_blas;
     atomic_int parts_state; /* of part_probe.c: whether parts of launches work, once known */
     atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_blas_calls, buffer_bytes,
-        buffer_bytes_peak;
+        buffer_bytes_peak, bytes_in, bytes_out;
 };
 
 static inline const device_record *context_record(const ocl_context *ocl)
@@ -65,6 +65,8 @@ static inline bool context_has_quirk(const ocl_context *ocl, device_quirk which)
     return (context_caps(ocl)->quirks & (uint32_t)which) != 0;
 }
 
+/* Computes what identifies platform, device, driver and library. */
+clg_status context_identify(const device_record *record, hash128 *out_identity);
 /* Returns the cache key of data that is valid only for this device, driver and library. */
 hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes);
 

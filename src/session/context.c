@@ -111,7 +111,13 @@ void context_describe(const device_record *record, const device_caps *caps,
                                   .int8_dot = caps->int8_dot,
                                   .matrix = caps_has_matrix(caps),
                                   .is_default = caps->is_default,
-                                  .auto_reason = caps->auto_reason};
+                                  .auto_reason = caps->auto_reason,
+                                  .vendor_id = record->vendor_id};
+    if (!record->has_pci) return;
+    out_info->pci_domain = record->pci_domain;
+    out_info->pci_bus = record->pci_bus;
+    out_info->pci_device = record->pci_device;
+    out_info->pci_function = record->pci_function;
 }
 
 clg_status context_upload(device_context *context, ocl_buffer *b, size_t offset_bytes,
@@ -215,4 +221,55 @@ ocl_buffer *context_value_buffer(const device_context *context, const clg_value 
     device_context *owner;
     ocl_buffer *b = value_buffer(v, &owner);
     return owner == context ? b : NULL;
+}
+
+static clg_status check_pair(const clg_value *from, const clg_value *to)
+{
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (from->kind != CLG_VALUE_TENSOR || to->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "only tensors can be copied");
+    if (from->dtype == CLG_STRING || to->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "tensors of strings cannot be copied");
+    if (from->dtype == to->dtype && from->n_elements == to->n_elements) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s%s cannot be copied to %s%s",
+                     dtype_name(from->dtype), shape_text(&from->dims, a), dtype_name(to->dtype),
+                     shape_text(&to->dims, b));
+}
+
+/* Returns whether two tensors of device memory have bytes in common, which OpenCL does not copy. */
+static bool share_memory(const ocl_buffer *a, const clg_value *from, const ocl_buffer *b,
+                         const clg_value *to)
+{
+    const size_t x = from->offset_bytes, y = to->offset_bytes;
+    return ocl_buffer_handle(a) == ocl_buffer_handle(b) && x < y + to->size_bytes &&
+           y < x + from->size_bytes;
+}
+
+static clg_status copy_on_device(device_context *context, ocl_buffer *a, const clg_value *from,
+                                 ocl_buffer *b, const clg_value *to)
+{
+    CLG_TRY(fork_check());
+    mutex_lock(&context->utility_lock);
+    clg_status status = ocl_queue_copy(context->utility, a, from->offset_bytes, b, to->offset_bytes,
+                                       from->size_bytes);
+    if (status == CLG_OK) status = ocl_queue_finish(context->utility);
+    mutex_unlock(&context->utility_lock);
+    return status;
+}
+
+clg_status context_copy_value(const clg_value *from, clg_value *to)
+{
+    device_context *context, *other;
+    clg_value *host;
+    CLG_TRY(check_pair(from, to));
+    if (from == to || from->size_bytes == 0) return CLG_OK;
+    ocl_buffer *a = value_buffer(from, &context), *b = value_buffer(to, &other);
+    if (a && b && context == other && !share_memory(a, from, b, to))
+        return copy_on_device(context, a, from, b, to);
+    if (!a) return value_write(to, value_host_data(from), from->size_bytes);
+    if (!b) return value_read(from, value_host_data(to), to->size_bytes);
+    CLG_TRY(value_to_host((clg_value *)from, &host));
+    const clg_status status = value_write(to, value_host_data(host), host->size_bytes);
+    value_free(host);
+    return status;
 }

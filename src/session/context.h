@@ -79,6 +79,11 @@ clg_status context_knows(device_context *context, const struct lower_context *lc
 clg_status context_validate_impl(device_context *context, const struct lower_context *lc,
                                  const struct candidate *impl, struct impl_check *out);
 
+/* Counts the results of self-tests that the cache has for a device of ocl_enumerate, which it does
+ * not open. cache_dir: as in ocl_context_options. */
+clg_status device_count_selftests(const device_record *device, const char *cache_dir,
+                                  size_t *out_n_passed, size_t *out_n_failed);
+
 /* Copies from host to device memory on the utility queue; returns when done. */
 clg_status context_upload(device_context *context, ocl_buffer *b, size_t offset_bytes,
                           const void *data, size_t size_bytes);
@@ -99,6 +104,9 @@ static inline bool value_is_unshared(const clg_value *v)
 }
 /* Returns the buffer of a device value of this context, borrowed; NULL for other values. */
 ocl_buffer *context_value_buffer(const device_context *context, const clg_value *v);
+/* Copies a tensor to another of the same dtype and size, on the host or any device; returns when
+ * done. INVALID_ARGUMENT for other values. */
+clg_status context_copy_value(const clg_value *from, clg_value *to);
 /* Returns whether the value, or an item of it, was in the memory of a device that was lost. */
 bool value_is_lost(const clg_value *v);
 /* As context_value_buffer, for any context; *out_context is borrowed. */

@@ -5,10 +5,13 @@
     behaviour.py LIBRARY DIGITS.ONNX
 
 Options, shapes that change, outputs whose shapes depend on data, strings, groups, subgraphs,
-threads, a forked child, errors. Prints one line for each test; exit status 1 if one fails.
+bindings, threads, a forked child, errors; with tensors in host memory, and in memory of the device
+if CLG_ORT_MEMORY is device. Prints one line for each test; exit status 1 if one fails.
 """
 
 import os
+import re
+import subprocess
 import sys
 import threading
 import traceback
@@ -27,6 +30,8 @@ FLOAT, INT64, STRING, BOOL = (
     TensorProto.STRING,
     TensorProto.BOOL,
 )
+ON_DEVICE = os.environ.get("CLG_ORT_MEMORY") == "device"
+FIRST_MEMORY = 100  # the number of the first device's memory
 WEIGHTS = numpy.random.default_rng(7).standard_normal((8, 8)).astype(numpy.float32)
 TESTS = []
 
@@ -96,7 +101,39 @@ def metadata():
         for key in ("id", "selector", "name", "vendor", "driver", "memory_bytes", "kind"):
             assert keys.get(key), key
         assert int(keys["memory_bytes"]) > 0
+        assert re.fullmatch("([0-9]+ passed, [0-9]+ failed)?", keys["selftest"]), keys
+        assert "pci_bus_id" in keys
+        assert keys["memory"] == ("device" if ON_DEVICE else "host")
     assert [dict(d.ep_metadata)["default"] for d in DEVICES].count("1") == 1
+
+
+LOGGING = """
+import sys
+import numpy
+import onnxruntime
+level, library, model = int(sys.argv[1]), *sys.argv[2:]
+onnxruntime.set_default_logger_severity(level)
+onnxruntime.register_execution_provider_library("clgraph", library)
+devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == "ClgraphExecutionProvider"]
+options = onnxruntime.SessionOptions()
+options.add_provider_for_devices(devices[:1], {"cache_dir": ""})
+session = onnxruntime.InferenceSession(model, options)
+image = numpy.ones((1, 1, 8, 8), numpy.float32)
+session.run(None, {session.get_inputs()[0].name: image})
+"""
+
+
+@test
+def the_log_of_the_library():
+    # Without a cache each kernel is tested, which the library logs at level INFO.
+    for level, expected in ((1, True), (2, False)):
+        done = subprocess.run(
+            [sys.executable, "-c", LOGGING, str(level), LIBRARY, DIGITS],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ("passed its self-test" in done.stderr) == expected, done.stderr[-2000:]
 
 
 @test
@@ -165,7 +202,10 @@ def static_shapes():
 
 @test
 def strings():
-    s = session(model([("Identity", ["x"], ["y"])], [("x", STRING, ["N"])], [("y", STRING, ["N"])]))
+    m = model([("Identity", ["x"], ["y"])], [("x", STRING, ["N"])], [("y", STRING, ["N"])])
+    s = session(m, strict=not ON_DEVICE)
+    if ON_DEVICE:  # which has no strings: they stay
+        refused("fallback", lambda: session(m))
     for words in (["a", "", "längér"], ["b"], ["c"], ["d"]):
         assert s.run(None, {"x": numpy.array(words, object)})[0].tolist() == words
 
@@ -245,6 +285,58 @@ def subgraphs():
             x = numpy.ones((n, 8), numpy.float32)
             y = s.run(None, {"x": x, "c": numpy.array(c)})[0]
             assert numpy.allclose(y, x @ WEIGHTS if c else -x, atol=1e-5)
+
+
+@test
+def bindings():
+    s = session(dense())
+    x = numpy.random.default_rng(2).standard_normal((3, 8)).astype(numpy.float32)
+    place = ("gpu", FIRST_MEMORY) if ON_DEVICE else ("cpu", 0)
+    binding = s.io_binding()
+    for n in (3, 3, 1, 2, 2):  # host memory in, memory of the session's choice out
+        binding.clear_binding_inputs()
+        binding.clear_binding_outputs()
+        binding.bind_cpu_input("x", x[:n])
+        binding.bind_output("y", *place)
+        s.run_with_iobinding(binding)
+        y = binding.get_outputs()[0]
+        assert (y.device_name() == "cpu") != ON_DEVICE
+        assert numpy.allclose(binding.copy_outputs_to_cpu()[0], dense_result(x[:n]), atol=1e-5)
+    y = onnxruntime.OrtValue.ortvalue_from_shape_and_type([3, 8], numpy.float32, *place)
+    for i in range(4):  # the caller's tensors on both sides, and an input on the other one
+        side = place if i % 2 else ("cpu", 0)
+        value = onnxruntime.OrtValue.ortvalue_from_numpy(i * x, *side)
+        binding.bind_ortvalue_input("x", value)
+        binding.bind_ortvalue_output("y", y)
+        s.run_with_iobinding(binding)
+        assert numpy.allclose(binding.copy_outputs_to_cpu()[0], dense_result(i * x), atol=1e-4)
+    del s, binding
+    if ON_DEVICE:  # outlives the session
+        assert numpy.allclose(y.numpy(), dense_result(3 * x), atol=1e-4)
+
+
+@test
+def threads_with_bindings():
+    s = session(dense())
+    wrong = []
+
+    def work(seed):
+        x = numpy.full((1 + seed % 5, 8), seed, numpy.float32)
+        binding = s.io_binding()
+        for _ in range(20):
+            binding.bind_cpu_input("x", x)
+            binding.bind_output("y", *(("gpu", FIRST_MEMORY) if ON_DEVICE else ("cpu", 0)))
+            s.run_with_iobinding(binding)
+            y = binding.copy_outputs_to_cpu()[0]
+            if not numpy.allclose(y, dense_result(x), atol=1e-3):
+                wrong.append(seed)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(20)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert not wrong
 
 
 @test

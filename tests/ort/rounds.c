@@ -8,26 +8,10 @@
  * The model has one float32 input and one float32 output. Outputs of all rounds must be equal.
  * Memory after a tenth of the rounds and at the end is printed.
  */
-#include <onnxruntime_c_api.h>
+#include "host.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define PROVIDER "ClgraphExecutionProvider"
 #define MAX_ELEMENTS 100000
 #define MAX_RANK 8
-
-static const OrtApi *api;
-
-static void check(OrtStatus *status, const char *what)
-{
-    if (status == NULL) return;
-    (void)fprintf(stderr, "%s: %s\n", what, api->GetErrorMessage(status));
-    exit(1);
-}
-#define CHECK(call) check(api->call, #call)
 
 /* An input of ones, free dimensions 1. */
 static OrtValue *make_input(OrtSession *session, const OrtMemoryInfo *memory, float *data)
@@ -81,20 +65,12 @@ static size_t run(OrtSession *session, const OrtMemoryInfo *memory, float *out)
 
 static OrtSession *create_session(OrtEnv *env, const char *model)
 {
-    const OrtEpDevice *const *devices = NULL, *found = NULL;
-    size_t n = 0;
+    const OrtEpDevice *device = first_device(env);
     OrtSessionOptions *options = NULL;
     OrtSession *session = NULL;
-    CHECK(GetEpDevices(env, &devices, &n));
-    for (size_t i = 0; i < n && found == NULL; i++)
-        if (strcmp(api->EpDevice_EpName(devices[i]), PROVIDER) == 0) found = devices[i];
-    if (found == NULL) {
-        (void)fprintf(stderr, "no device of " PROVIDER "\n");
-        exit(1);
-    }
     CHECK(CreateSessionOptions(&options));
     CHECK(AddSessionConfigEntry(options, "session.disable_cpu_ep_fallback", "1"));
-    CHECK(SessionOptionsAppendExecutionProvider_V2(options, env, &found, 1, NULL, NULL, 0));
+    CHECK(SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, NULL, NULL, 0));
     CHECK(CreateSession(env, model, options, &session));
     api->ReleaseSessionOptions(options);
     return session;
@@ -111,21 +87,6 @@ static long resident_kib(void)
     return kib;
 }
 
-static const OrtApiBase *open_onnxruntime(const char *path)
-{
-    union {
-        void *object;
-        const OrtApiBase *(*function)(void);
-    } symbol = {NULL};
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library != NULL) symbol.object = dlsym(library, "OrtGetApiBase");
-    if (symbol.object == NULL) {
-        (void)fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-    return symbol.function();
-}
-
 int main(int argc, char **argv)
 {
     static float first[MAX_ELEMENTS], other[MAX_ELEMENTS];
@@ -135,8 +96,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: rounds LIBONNXRUNTIME LIBCLGRAPH_ORT MODEL ROUNDS\n");
         return 2;
     }
-    api = open_onnxruntime(argv[1])->GetApi(23);
-    if (api == NULL) return 1;
+    open_onnxruntime(argv[1]);
     long rounds = strtol(argv[4], NULL, 10);
     OrtEnv *env = NULL;
     OrtMemoryInfo *memory = NULL;

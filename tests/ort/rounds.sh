@@ -6,11 +6,6 @@
 # shellcheck disable=SC2154 # variables of support.bash
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-folder=$("$python" -c 'import onnxruntime, os; print(os.path.dirname(onnxruntime.__file__))')
-runtime=$(find "$folder/capi" -name 'libonnxruntime.so*' | head -n 1)
-if [ -z "$runtime" ]; then
-  echo "skipped: $folder has no libonnxruntime.so"
-  exit 77
-fi
+find_runtime
 "$CLG_BUILD_DIR/tests/ort/rounds" "$runtime" "$library" "$CLG_SOURCE_DIR/examples/digits/digits.onnx" \
   "${CLG_ORT_ROUNDS:-25}"

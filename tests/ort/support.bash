@@ -29,8 +29,17 @@ make_venv() {
   exec 9>&-
 }
 
+# Sets $runtime to the libonnxruntime of the package, for C programs.
+find_runtime() {
+  local folder
+  folder=$("$python" -c 'import onnxruntime, os; print(os.path.dirname(onnxruntime.__file__))')
+  runtime=$(find "$folder/capi" -name 'libonnxruntime.so*' | head -n 1)
+  [ -n "$runtime" ] || skip "$folder has no libonnxruntime.so"
+}
+
 [ -f "$library" ] || skip 'the provider is not built: onnxruntime_ep_c_api.h was not found'
 if [ -z "${CLG_ORT_PYTHON:-}" ]; then make_venv; fi
+runtime=
 python=${CLG_ORT_PYTHON:-$CLG_BUILD_DIR/ort-venv/bin/python}
 "$python" -c 'import onnx, onnxruntime; onnxruntime.register_execution_provider_library' ||
   skip "$python has no onnx and onnxruntime of 1.23 or newer"

@@ -224,6 +224,7 @@ clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, con
     transfer_begin(q, blocking, is_published ? &written : event, &t);
     ENQUEUE_INTO(q, t.event, EnqueueWriteBuffer, ocl_buffer_handle(b), t.blocks, offset_bytes,
                  size_bytes, data);
+    count(&q->context->bytes_in, size_bytes);
     const clg_status status = transfer_end(q, &t);
     if (is_published) order_publish(q, written);
     return status;
@@ -239,6 +240,7 @@ clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void
     transfer_begin(q, blocking, event, &t);
     ENQUEUE_INTO(q, t.event, EnqueueReadBuffer, ocl_buffer_handle(b), t.blocks, offset_bytes,
                  size_bytes, data);
+    count(&q->context->bytes_out, size_bytes);
     CLG_TRY(transfer_end(q, &t));
     if (blocking) queue_leave(q, true);
     return CLG_OK;
@@ -283,6 +285,7 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
         write_only ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE, offset_bytes,
         size_bytes > 0 ? size_bytes : 1, 0, NULL, t.event, &code);
     CLG_TRY(context_check(q->context, code, "clEnqueueMapBuffer"));
+    count(write_only ? &q->context->bytes_in : &q->context->bytes_out, size_bytes);
     queue_event_keep(q);
     const clg_status status = transfer_end(q, &t);
     if (status != CLG_OK) {

@@ -48,6 +48,25 @@ static void write_stored(device_context *context)
     strbuf_deinit(&t);
 }
 
+clg_status device_count_selftests(const device_record *device, const char *cache_dir,
+                                  size_t *out_n_passed, size_t *out_n_failed)
+{
+    char *data;
+    size_t size_bytes;
+    selftest_records records = {0};
+    *out_n_passed = *out_n_failed = 0;
+    if (!ocl_device_recall(device, cache_dir, FACT, &data, &size_bytes)) return CLG_OK;
+    char *lines = memory_strndup(data, size_bytes);
+    memory_free(data);
+    if (!lines) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    (void)selftest_records_parse(&records, lines); /* what cannot be read is tested again */
+    memory_free(lines);
+    for (size_t i = 0; i < records.count; i++)
+        *(records.items[i].passed ? out_n_passed : out_n_failed) += 1;
+    selftest_records_deinit(&records);
+    return CLG_OK;
+}
+
 /* ---- one variant ----------------------------------------------------------------------------- */
 
 /* Returns what a node computes, for messages. */

@@ -60,6 +60,27 @@ TEST(selftest__a_sound_driver_passes)
     clg_context_free(context);
 }
 
+/* Checks what the cache says of the context's device: some kernels passed, n_failed did not. */
+static void expect_counts(const clg_context *context, const char *store, size_t n_failed)
+{
+    size_t passed = 9, failed = 9;
+    const clg_device_info *device = clg_context_device(context);
+    assert_ok(clg_device_selftests(device, scratch_path(store), &passed, &failed));
+    assert_true(passed > 0);
+    assert_int_equal(failed, n_failed);
+    assert_ok(clg_device_selftests(device, scratch_path("nothing here"), &passed, &failed));
+    assert_int_equal(passed + failed, 0);
+    assert_ok(clg_device_selftests(device, "", &passed, &failed));
+    assert_int_equal(passed + failed, 0);
+    clg_device_info gone = *device;
+    gone.selector = "99:0";
+    assert_error(clg_device_selftests(&gone, NULL, &passed, &failed), CLG_ERROR_NO_DEVICE, "99:0");
+    assert_error(clg_device_selftests(NULL, NULL, &passed, &failed), CLG_ERROR_INVALID_ARGUMENT,
+                 "device");
+    assert_error(clg_device_selftests(device, NULL, NULL, &failed), CLG_ERROR_INVALID_ARGUMENT,
+                 "out_n_passed");
+}
+
 static void finds_and_keeps(const wd_fault *f, const char *store)
 {
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
@@ -75,6 +96,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     assert_non_null(strstr(wd_warning, clg_context_device(context)->name));
     assert_non_null(strstr(wd_warning, clg_context_device(context)->driver));
     expect_right(context, model, "winograd_4x4", false, &a);
+    expect_counts(context, store, 1);
     clg_context_free(context);
 
     context = wd_context(store, CLG_SELFTEST_ON); /* stands for another process */
@@ -96,6 +118,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     context = wd_context(store, CLG_SELFTEST_ON);
     expect_right(context, model, "winograd_4x4", true, &a);
     assert_int_equal(wd_warnings, 2); /* and may pass */
+    expect_counts(context, store, 0);
     clg_context_free(context);
 
     wd_driver_is(f, NULL);

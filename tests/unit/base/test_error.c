@@ -131,7 +131,11 @@ TEST(log__is_silent_until_enabled)
     heard h = {0};
     assert_false(log_wants(CLG_LOG_ERROR));
     log_write(CLG_LOG_ERROR, "lost");
+    void *user = NULL;
+    assert_null(log_get(&user));
     log_set(listen, &h, CLG_LOG_WARNING);
+    assert_true(log_get(NULL) == listen && log_get(&user) == listen);
+    assert_ptr_equal(user, &h);
     assert_true(log_wants(CLG_LOG_WARNING));
     assert_false(log_wants(CLG_LOG_INFO));
     log_write(CLG_LOG_INFO, "too low");
@@ -141,6 +145,7 @@ TEST(log__is_silent_until_enabled)
     assert_int_equal(h.level, CLG_LOG_WARNING);
     assert_string_equal(h.text, "1 is heard");
     log_set(NULL, NULL, CLG_LOG_DEBUG);
+    assert_null(log_get(NULL));
     log_write(CLG_LOG_ERROR, "lost");
     assert_int_equal(h.n, 1);
 }
