@@ -35,12 +35,25 @@ static clg_status create_parts(clg_context *const *contexts, size_t n, clg_model
     return CLG_OK;
 }
 
+/* Refuses inputs whose batch is not their first dimension: their rows are no whole pieces. */
+static clg_status check_axes(const graph *g, const int *axes)
+{
+    for (size_t i = 0; i < g->n_inputs; i++)
+        if (axes[i] > 0)
+            return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                             "input '%s' carries the batch in dimension %d; among devices only the "
+                             "first one is divided",
+                             g->values[g->inputs[i]].name, axes[i]);
+    return CLG_OK;
+}
+
 static clg_status create(clg_context *const *contexts, size_t n, clg_model *model,
                          const clg_session_options *options, const clg_multi_options *multi,
                          int *axes, clg_session **parts, clg_session **out_session)
 {
     int *output_axes = axes + model->graph->n_inputs;
     CLG_TRY(batch_find(model->graph, NULL, axes, output_axes));
+    CLG_TRY(check_axes(model->graph, axes));
     const clg_status status = create_parts(contexts, n, model, options, parts);
     if (status == CLG_OK)
         return multi_create(parts, n, axes, output_axes, multi->hang_ms, out_session);

@@ -52,6 +52,11 @@ static clg_status count_rows(const clg_session *s, int64_t *out_rows)
                              input_name(s, first), input_name(s, i), (long long)*out_rows,
                              (long long)v->dims.dims[0]);
     }
+    if (*out_rows > BATCH_MAX_ROWS)
+        return error_set(CLG_ERROR_SHAPE,
+                         "%lld rows are more than the %lld that are divided among "
+                         "devices",
+                         (long long)*out_rows, (long long)BATCH_MAX_ROWS);
     return CLG_OK;
 }
 
