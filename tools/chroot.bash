@@ -4,6 +4,9 @@
 # debootstrap. Needs root.
 # shellcheck shell=bash
 
+# shellcheck source=tools/apt.bash
+. "$(dirname -- "${BASH_SOURCE[0]}")/apt.bash"
+
 # The suite's name as debootstrap knows it; fails for one that is not supported.
 chroot_suite() { # NAME
   case $1 in
@@ -25,10 +28,8 @@ chroot_check() { # fails where chroots cannot be made
 chroot_make() { # SUITE FOLDER
   local suite=$1 folder=$2 mirror=${CLG_MIRROR:-} proxy='' components=main
   local scripts=/usr/share/debootstrap/scripts arguments
-  # The first Debian mirror of this machine's apt, one-line or deb822 format.
   [ -n "$mirror" ] || [ "$suite" != noble ] || mirror=http://archive.ubuntu.com/ubuntu
-  [ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-    grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
+  [ -n "$mirror" ] || mirror=$(apt_mirror || true)
   if [ -z "$mirror" ]; then
     echo "${0##*/}: no Debian mirror in this machine's apt sources; CLG_MIRROR names one" >&2
     return 1
