@@ -4,7 +4,7 @@
 # debootstrap. Needs root.
 # shellcheck shell=bash
 
-# shellcheck source=tools/apt.bash
+# shellcheck source=/dev/null
 . "$(dirname -- "${BASH_SOURCE[0]}")/apt.bash"
 
 # The suite's name as debootstrap knows it; fails for one that is not supported.
@@ -24,9 +24,9 @@ chroot_check() { # fails where chroots cannot be made
 
 # Makes a minimal system in a new or empty folder, with this machine's proxy and name servers. The
 # output of debootstrap is in FOLDER.log. Packages come from where this machine's apt takes them;
-# CLG_MIRROR names another mirror.
-chroot_make() { # SUITE FOLDER
-  local suite=$1 folder=$2 mirror=${CLG_MIRROR:-} proxy='' components=main
+# CLG_MIRROR names another mirror. Another ARCHITECTURE (arm64) needs qemu-user-static.
+chroot_make() { # SUITE FOLDER [ARCHITECTURE]
+  local suite=$1 folder=$2 architecture=${3:-$(dpkg --print-architecture)} mirror=${CLG_MIRROR:-} proxy='' components=main
   local scripts=/usr/share/debootstrap/scripts arguments
   [ -n "$mirror" ] || [ "$suite" != noble ] || mirror=http://archive.ubuntu.com/ubuntu
   [ -n "$mirror" ] || mirror=$(apt_mirror || true)
@@ -46,7 +46,7 @@ chroot_make() { # SUITE FOLDER
     [ -e "$scripts/$suite" ] || arguments+=("$scripts/sid")
   fi
   echo "$suite into $folder"
-  if ! debootstrap --variant=minbase --components="$components" "${arguments[@]}" \
+  if ! debootstrap --variant=minbase --arch="$architecture" --components="$components" "${arguments[@]}" \
     >"$folder.log" 2>&1; then
     tail -n 20 "$folder.log" >&2
     return 1

@@ -39,7 +39,7 @@ mapfile -t packages < <("$root/tools/packages.sh" --suite bookworm list static)
 # Debian 12's, whatever this machine is: libraries of a newer glibc may need its symbols.
 fetch() {
   local apt=() deb
-  # shellcheck source=tools/apt.bash
+  # shellcheck source=/dev/null
   . "$root/tools/apt.bash"
   python3 -m venv "$place/venv"
   "$place/venv/bin/pip" install --quiet ziglang

@@ -27,7 +27,7 @@ case $prefix/ in
     exit 2
     ;;
 esac
-# shellcheck source=tools/apt.bash
+# shellcheck source=/dev/null
 . "$tree/tools/apt.bash"
 target=x86_64-w64-mingw32
 work=$prefix/work
