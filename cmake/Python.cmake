@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the wheel of python/pyproject.toml contains besides Python files: the library, the compile
+# What the wheel of pyproject.toml contains besides Python files: the library, the compile
 # helper, cltool and, where it is built, the execution provider for ONNX Runtime, all in one folder.
 # scikit-build-core sets SKBUILD and installs the component `python`.
 
@@ -15,3 +15,9 @@ foreach(target IN ITEMS clgraph clgraph-compile cltool clgraph_ort)
       LIBRARY DESTINATION . RUNTIME DESTINATION .)
   endif()
 endforeach()
+
+# Licences of what is linked statically, where the wheel is built so (python/build_wheel.sh).
+if(CLG_PYTHON_LICENSES)
+  install(DIRECTORY "${CLG_PYTHON_LICENSES}/" DESTINATION "${SKBUILD_METADATA_DIR}/licenses"
+    COMPONENT python EXCLUDE_FROM_ALL)
+endif()

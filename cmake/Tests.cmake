@@ -212,6 +212,12 @@ add_test(NAME windows.wine COMMAND bash "${PROJECT_SOURCE_DIR}/tools/windows.sh"
   CONFIGURATIONS windows)
 set_tests_properties(windows.wine PROPERTIES LABELS windows TIMEOUT 1800 SKIP_RETURN_CODE 77)
 
+# Wheels and source distribution, built and tested on fresh systems: ctest -C wheels -L wheels. Their
+# chroots stay in the build folder.
+add_test(NAME wheels.all COMMAND bash "${PROJECT_SOURCE_DIR}/python/test_wheels.sh"
+  "${PROJECT_BINARY_DIR}/wheels" CONFIGURATIONS wheels)
+set_tests_properties(wheels.all PROPERTIES LABELS wheels TIMEOUT 7200)
+
 # Folders of models through `cltool verify`, by both classes of kernels and in fp16: other people's,
 # and well-known architectures that PyTorch writes into the build folder (the fixture
 # generated_models).

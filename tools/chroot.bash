@@ -4,6 +4,9 @@
 # debootstrap. Needs root.
 # shellcheck shell=bash
 
+# shellcheck source=/dev/null
+. "$(dirname -- "${BASH_SOURCE[0]}")/apt.bash"
+
 # The suite's name as debootstrap knows it; fails for one that is not supported.
 chroot_suite() { # NAME
   case $1 in
@@ -21,14 +24,12 @@ chroot_check() { # fails where chroots cannot be made
 
 # Makes a minimal system in a new or empty folder, with this machine's proxy and name servers. The
 # output of debootstrap is in FOLDER.log. Packages come from where this machine's apt takes them;
-# CLG_MIRROR names another mirror.
-chroot_make() { # SUITE FOLDER
-  local suite=$1 folder=$2 mirror=${CLG_MIRROR:-} proxy='' components=main
+# CLG_MIRROR names another mirror. Another ARCHITECTURE (arm64) needs qemu-user-static.
+chroot_make() { # SUITE FOLDER [ARCHITECTURE]
+  local suite=$1 folder=$2 architecture=${3:-$(dpkg --print-architecture)} mirror=${CLG_MIRROR:-} proxy='' components=main
   local scripts=/usr/share/debootstrap/scripts arguments
-  # The first Debian mirror of this machine's apt, one-line or deb822 format.
   [ -n "$mirror" ] || [ "$suite" != noble ] || mirror=http://archive.ubuntu.com/ubuntu
-  [ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-    grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
+  [ -n "$mirror" ] || mirror=$(apt_mirror || true)
   if [ -z "$mirror" ]; then
     echo "${0##*/}: no Debian mirror in this machine's apt sources; CLG_MIRROR names one" >&2
     return 1
@@ -45,7 +46,7 @@ chroot_make() { # SUITE FOLDER
     [ -e "$scripts/$suite" ] || arguments+=("$scripts/sid")
   fi
   echo "$suite into $folder"
-  if ! debootstrap --variant=minbase --components="$components" "${arguments[@]}" \
+  if ! debootstrap --variant=minbase --arch="$architecture" --components="$components" "${arguments[@]}" \
     >"$folder.log" 2>&1; then
     tail -n 20 "$folder.log" >&2
     return 1

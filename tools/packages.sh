@@ -10,9 +10,12 @@
 # Groups: build (compile everything but the tests), run (predict on a plain CPU), test, drivers (in
 # addition to build and run, for tools/drivers.sh), lint, vendors (compilers of GPU vendors, for
 # tools/portability.sh), windows (in addition to build, for tools/windows.sh), onnxruntime (headers
-# for the execution provider; where the release has none that are new enough, those of Debian sid
-# alone, into $CLG_ORT_PREFIX/include/clgraph-onnxruntime, by default of /usr/local), python (in
-# addition to build, for the scripts of python/).
+# for the execution provider; where the release has none that are new enough, or CLG_ORT_PREFIX is
+# set, those of Debian sid alone, into $CLG_ORT_PREFIX/include/clgraph-onnxruntime, by default of
+# /usr/local), python (in addition to build, for the scripts of python/), portable (in addition to
+# build, for tools/portable.sh), static (Debian 12's libraries and headers that tools/portable.sh
+# unpacks for another processor; to be listed, not to be installed), wheels (in addition to build,
+# run, python and portable, for python/test_wheels.sh).
 #
 # Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by
 # default the machine's. Another Debian or Ubuntu release gets the names of forky. A package of
@@ -22,7 +25,7 @@ set -euo pipefail
 
 usage() {
   echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
-  echo "groups: build run test drivers lint vendors windows onnxruntime python; suites: bookworm trixie forky noble" >&2
+  echo "groups: build run test drivers lint vendors windows onnxruntime python portable static wheels; suites: bookworm trixie forky noble" >&2
   exit 2
 }
 
@@ -65,11 +68,17 @@ packages_of() { # GROUP SUITE
       echo intel-opencl-icd
       case $2 in bookworm | noble) echo clang-15 libclc-15 rocm-device-libs ;; esac
       ;;
-    onnxruntime) case $2 in forky) echo libonnxruntime-dev ;; esac ;;
+    onnxruntime) case ${CLG_ORT_PREFIX:+unpacked}$2 in forky) echo libonnxruntime-dev ;; esac ;;
     python) echo python3 python3-venv ;;
+    portable) echo python3 python3-venv dpkg ;; # ziglang is PyPI's
+    wheels) echo debootstrap qemu-user-static binfmt-support ;;
+    static)
+      echo zlib1g-dev libpcre2-dev libjansson-dev libstb-dev opencl-c-headers libclblast-dev \
+        libxxhash-dev
+      ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime and python" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime, python, portable, static and wheels" >&2
       return 2
       ;;
   esac
@@ -101,27 +110,18 @@ done
 # Unpacks the headers of Debian sid's libonnxruntime-dev, with package lists of their own: neither
 # the package nor its suite becomes part of this machine.
 install_onnxruntime_headers() {
-  local prefix=${CLG_ORT_PREFIX:-/usr/local}/include/clgraph-onnxruntime work mirror options
-  local key=/usr/share/keyrings/debian-archive-keyring.gpg
+  local prefix=${CLG_ORT_PREFIX:-/usr/local}/include/clgraph-onnxruntime work apt=()
   [ ! -f "$prefix/onnxruntime/onnxruntime_ep_c_api.h" ] || return 0
-  mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-    grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
-  if [ -z "$mirror" ] || [ ! -f "$key" ]; then
-    echo "packages.sh: left out, no Debian mirror or its key on this machine: headers of ONNX Runtime" >&2
-    return 0
-  fi
+  # shellcheck source=/dev/null
+  . "$(dirname -- "${BASH_SOURCE[0]}")/apt.bash"
   work=$(mktemp -d)
-  mkdir -p "$work/lists/partial" "$work/archives/partial"
-  echo "deb [signed-by=$key] $mirror sid main" >"$work/sources.list"
-  options=(-q -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null
-    -o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work" -o "APT::Sandbox::User=$(id -un)"
-    -o Acquire::Languages=none)
-  if (cd "$work" && apt-get "${options[@]}" update && apt-get "${options[@]}" download libonnxruntime-dev) >&2 &&
-    dpkg -x "$work"/libonnxruntime-dev_*.deb "$work/tree" &&
-    mkdir -p "$prefix" && cp -r "$work/tree/usr/include/onnxruntime" "$prefix/"; then
+  if (cd "$work" && apt_private "$work" deb sid && "${apt[@]}" download libonnxruntime-dev) >&2 &&
+    dpkg -x "$work"/libonnxruntime-dev_*.deb "$work/tree" && mkdir -p "$prefix" &&
+    cp -r "$work/tree/usr/include/onnxruntime" "$prefix/" &&
+    cp "$work/tree/usr/share/doc/libonnxruntime-dev/copyright" "$prefix/"; then
     echo "Unpacked ONNX Runtime's headers into $prefix"
   else
-    echo "packages.sh: left out, could not be fetched or written: $prefix" >&2
+    echo "packages.sh: left out, could not be fetched or written: headers of ONNX Runtime, $prefix" >&2
   fi
   rm -rf "$work"
 }
@@ -140,7 +140,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 0
 fi
 
-case "$suite $* " in
+case "${CLG_ORT_PREFIX:+unpacked}$suite $* " in
   forky*) ;;
   *" onnxruntime "*) install_onnxruntime_headers ;;
 esac

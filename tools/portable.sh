@@ -1,72 +1,76 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the library and cltool for other machines than this one: against an older glibc, and for
-# other processors.
+# Builds the library, cltool and ONNX Runtime's provider for other machines than this one: against
+# an older glibc, and for other processors.
 #
 #   tools/portable.sh ARCH FOLDER [OPTION...]   ARCH: x86_64 or aarch64; OPTION: of cmake
+#   tools/portable.sh --toolchain ARCH FOLDER   the compiler and the libraries alone
 #
 # The compiler is PyPI's ziglang, which knows the symbols of each glibc: programs run where glibc is
-# 2.28 or newer (CLG_GLIBC names another one). Debian's static zlib, PCRE2 and jansson and the
-# headers of OpenCL, CLBlast, xxHash and stb come from its packages for ARCH, unpacked below
-# FOLDER; nothing is installed. Needs apt, and network at the first call. What is built is in
-# FOLDER/build, without debug information.
+# 2.28 or newer (CLG_GLIBC names another one). Static zlib, PCRE2 and jansson and the headers of
+# OpenCL, CLBlast, xxHash, stb and ONNX Runtime come from Debian's packages for ARCH, unpacked below
+# FOLDER; nothing is installed. Needs apt with a Debian mirror, and network at the first call. What
+# is built is in FOLDER/build, without debug information; cmake/toolchains/portable.cmake is for
+# other builds. FOLDER/LICENSES is tools/licenses.sh's.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+usage() {
+  sed -n '6,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+building=true
+if [ "${1:-}" = --toolchain ]; then
+  building=false
+  shift
+fi
 case ${1:-} in
   x86_64) debian=amd64 ;;
   aarch64) debian=arm64 ;;
-  *)
-    sed -n '6,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
-    exit 2
-    ;;
+  *) usage ;;
 esac
+[ -n "${2:-}" ] || usage
 arch=$1
-mkdir -p -- "${2:?portable.sh ARCH FOLDER}"
+mkdir -p -- "$2"
 place=$(cd -- "$2" && pwd)
 target=$arch-linux-gnu.${CLG_GLIBC:-2.28}
-# static libraries, then headers alone
-packages=(zlib1g-dev libpcre2-dev libjansson-dev libstb-dev
-  opencl-c-headers libclblast-dev libxxhash-dev)
+mapfile -t packages < <("$root/tools/packages.sh" --suite bookworm list static)
 
-# apt's lists of another architecture, beside the system's own.
-download() { # PACKAGE...
-  local lists=$place/apt options
-  options=(-o "APT::Architecture=$debian" -o "APT::Architectures=$debian"
-    -o "Dir::State=$lists/state" -o "Dir::Cache=$lists/cache"
-    -o "Dir::State::status=$lists/status" -o Debug::NoLocking=1)
-  mkdir -p "$lists/state/lists/partial" "$lists/cache/archives/partial" "$lists/debs"
-  touch "$lists/status"
-  apt-get "${options[@]}" -qq update
-  (cd "$lists/debs" && apt-get "${options[@]}" -qq download "$@")
-}
-
-if [ ! -e "$place/done" ]; then
+# Debian 12's, whatever this machine is: libraries of a newer glibc may need its symbols.
+fetch() {
+  local apt=() deb
+  # shellcheck source=/dev/null
+  . "$root/tools/apt.bash"
   python3 -m venv "$place/venv"
   "$place/venv/bin/pip" install --quiet ziglang
-  download "${packages[@]}"
-  rm -rf "$place/sysroot"
-  for deb in "$place"/apt/debs/*.deb; do dpkg -x "$deb" "$place/sysroot"; done
+  apt_private "$place/apt" deb bookworm "$debian"
+  rm -rf "$place/debs" "$place/sysroot"
+  mkdir -p "$place/debs"
+  (cd "$place/debs" && "${apt[@]}" download "${packages[@]}")
+  for deb in "$place"/debs/*.deb; do dpkg -x "$deb" "$place/sysroot"; done
   find "$place/sysroot" -name '*.so*' -delete # static libraries alone
-  touch "$place/done"
+  CLG_ORT_PREFIX=$place/sysroot/usr "$root/tools/packages.sh" install onnxruntime
+}
+if [ "$(cat "$place/complete" 2>/dev/null)" != "$arch ${packages[*]}" ]; then
+  fetch >&2
+  echo "$arch" >"$place/arch"
+  echo "$arch ${packages[*]}" >"$place/complete"
 fi
 
 mkdir -p "$place/bin"
-for tool in cc ar ranlib; do
-  also=
-  [ "$tool" != cc ] || also="-target $target"
-  printf '#!/bin/sh\nexec "%s/venv/bin/python" -m ziglang %s %s "$@"\n' "$place" "$tool" "$also" \
-    >"$place/bin/$tool"
-  chmod +x "$place/bin/$tool"
-done
+wrapper() { # NAME ARGUMENT...: a program that calls zig; left alone where it is as it should be
+  local file=$place/bin/$1 text
+  printf -v text '#!/bin/sh\nexec "%s/venv/bin/python" -m ziglang %s "$@"' "$place" "${*:2}"
+  [ "$(cat "$file" 2>/dev/null)" = "$text" ] || printf '%s\n' "$text" >"$file"
+  chmod +x "$file"
+}
+wrapper cc cc -target "$target"
+wrapper ar ar
+wrapper ranlib ranlib
+"$root/tools/licenses.sh" "$place" >"$place/LICENSES"
 
-export PKG_CONFIG_LIBDIR=$place/sysroot/usr/lib/$arch-linux-gnu/pkgconfig:$place/sysroot/usr/share/pkgconfig
-export PKG_CONFIG_SYSROOT_DIR=$place/sysroot
+[ "$building" = true ] || exit 0
+export CLG_PORTABLE=$place
 cmake -S "$root" -B "$place/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$arch" \
-  -DCMAKE_C_COMPILER="$place/bin/cc" -DCMAKE_AR="$place/bin/ar" \
-  -DCMAKE_RANLIB="$place/bin/ranlib" -DCMAKE_LIBRARY_ARCHITECTURE="$arch-linux-gnu" \
-  -DCMAKE_FIND_ROOT_PATH="$place/sysroot" -DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER \
-  -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY \
-  -DCMAKE_SHARED_LINKER_FLAGS=-s -DCMAKE_EXE_LINKER_FLAGS=-s -DCLG_BUILD_EXAMPLES=OFF "${@:3}"
+  --toolchain "$root/cmake/toolchains/portable.cmake" -DCLG_BUILD_EXAMPLES=OFF "${@:3}"
 cmake --build "$place/build"

@@ -27,6 +27,8 @@ case $prefix/ in
     exit 2
     ;;
 esac
+# shellcheck source=/dev/null
+. "$tree/tools/apt.bash"
 target=x86_64-w64-mingw32
 work=$prefix/work
 mkdir -p "$work" "$prefix/include" "$prefix/lib/pkgconfig"
@@ -34,23 +36,12 @@ mkdir -p "$work" "$prefix/include" "$prefix/lib/pkgconfig"
 # ---- Debian's sources ----------------------------------------------------------------------------
 
 apt=()
-# Lists of source packages, from where this machine's apt takes its packages.
+# Source packages of this machine's release.
 prepare_apt() {
-  local mirror release key=/usr/share/keyrings/debian-archive-keyring.gpg
-  # The first Debian mirror of this machine's apt, one-line or deb822 format.
-  mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-    grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
+  local release
   # shellcheck source=/dev/null
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-  if [ -z "$mirror" ] || [ -z "$release" ]; then
-    echo "windows-deps.sh: no Debian mirror in this machine's apt sources" >&2
-    return 1
-  fi
-  mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial"
-  echo "deb-src [signed-by=$key] $mirror $release main" >"$work/apt/sources.list"
-  apt=(apt-get -q -o "Dir::Etc::SourceList=$work/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
-    -o "Dir::State::Lists=$work/apt/lists" -o "Dir::Cache=$work/apt" -o "APT::Sandbox::User=$(id -un)")
-  "${apt[@]}" update
+  apt_private "$work/apt" deb-src "$release"
 }
 
 # build PACKAGE SOURCE OPTION...: unless PACKAGE.pc is there already.

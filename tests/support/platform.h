@@ -15,6 +15,8 @@
 extern const char *const platform_null_device;
 /* Path of a folder that cannot be created. */
 extern const char *const platform_no_folder;
+/* Files that are mapped into memory cannot be replaced or removed. */
+extern const bool platform_keeps_mapped_files;
 
 /* Creates a new folder for temporary files and writes its path to `path`. */
 bool platform_temporary_folder(char *path, size_t n_bytes);

@@ -16,6 +16,7 @@
 
 const char *const platform_null_device = "/dev/null";
 const char *const platform_no_folder = "/proc/clgraph-cannot-be-made";
+const bool platform_keeps_mapped_files = false;
 
 bool platform_temporary_folder(char *path, size_t n_bytes)
 {

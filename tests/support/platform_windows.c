@@ -15,6 +15,7 @@
 
 const char *const platform_null_device = "NUL";
 const char *const platform_no_folder = "no|folder";
+const bool platform_keeps_mapped_files = true;
 
 bool platform_temporary_folder(char *path, size_t n_bytes)
 {

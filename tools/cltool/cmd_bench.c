@@ -444,8 +444,9 @@ static void print_one(const bench *b, const bench_result *r)
                  r->batch, r->runs);
     (void)printf("  latency     median %.4g ms (min %.4g, mean %.4g, p90 %.4g, p99 %.4g)\n",
                  t->median, t->min, t->mean, t->p90, t->p99);
-    (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median,
-                 r->device_time.min, (unsigned long long)r->steps);
+    if (r->has_device_time)
+        (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median,
+                     r->device_time.min, (unsigned long long)r->steps);
     (void)printf("  throughput  %s a second, %.3g GFLOP/s at %s a run\n", rate_text(r->throughput),
                  r->flops / (t->median * 1e6), flops_text(r->flops));
     (void)printf("  start       load %.4g ms, first run %.4g ms\n", r->load_ms, r->first_run_ms);

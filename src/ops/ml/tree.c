@@ -67,7 +67,8 @@ static clg_status bad(const reader *r, const char *what)
 
 static number_list read_numbers(const node *n, const char *name, const char *tensor_name)
 {
-    number_list l = {.floats = node_floats(n, name, &l.count)};
+    number_list l = {0};
+    l.floats = node_floats(n, name, &l.count);
     const graph_attribute *a = node_attribute(n, tensor_name);
     if (a && l.count == 0)
         l = (number_list){.tensor = a->as.tensor, .count = (size_t)a->as.tensor->n_elements};

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 
-#include <fnmatch.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,13 +62,20 @@ static const char *const rounding[] = {
     "magika_v3_3", /* variances as E[x^2] - E[x]^2, which cancel */
 };
 
+/* `*` is the end of a pattern, if anything. Windows has no fnmatch. */
+static bool is_matched(const char *name, const char *pattern)
+{
+    const size_t n = strcspn(pattern, "*");
+    return pattern[n] ? strncmp(name, pattern, n) == 0 : strcmp(name, pattern) == 0;
+}
+
 int meta_batch_axis(const meta_batch *batch, const char *name)
 {
     char pattern[64], axis[8];
     int n = 0;
     for (const char *at = batch->axes; at && sscanf(at, " %63[^= ]=%7s%n", pattern, axis, &n) == 2;
          at += n)
-        if (fnmatch(pattern, name, 0) == 0) return axis[0] == '-' ? -1 : axis[0] - '0';
+        if (is_matched(name, pattern)) return axis[0] == '-' ? -1 : axis[0] - '0';
     return -1;
 }
 

@@ -6,6 +6,7 @@
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"
 #include "support/fixtures/same_graph.h"
+#include "support/platform.h"
 #include "support/scratch.h"
 #include "support/unit.h"
 
@@ -439,11 +440,15 @@ TEST(save__external_data_is_beside_the_file)
     clg_model_free(loaded);
     /* Over the files that a model is mapped from, and again without external data. */
     assert_ok(clg_model_load_file(path, NULL, &loaded));
-    assert_ok(clg_model_save(loaded, path, &with_data));
+    if (platform_keeps_mapped_files)
+        assert_error(clg_model_save(loaded, path, &with_data), CLG_ERROR_IO, "cannot be replaced");
+    else
+        assert_ok(clg_model_save(loaded, path, &with_data));
     assert_same_graph(model->graph, loaded->graph, "overwritten");
-    assert_ok(clg_model_save(loaded, path, NULL));
-    assert_ok(file_remove(data));
+    if (!platform_keeps_mapped_files) assert_ok(clg_model_save(loaded, path, NULL));
     clg_model_free(loaded);
+    if (platform_keeps_mapped_files) assert_ok(clg_model_save(model, path, NULL));
+    assert_ok(file_remove(data));
     assert_ok(clg_model_load_file(path, NULL, &loaded));
     assert_same_graph(model->graph, loaded->graph, "in one file");
     clg_model_free(loaded);
