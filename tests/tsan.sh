@@ -8,13 +8,15 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 build=$(realpath -m -- "${1:-build-tsan}")
-tests=(api.many_threads api.threads api.cancel api.stream unit.process unit.disk_cache faults.soak)
+tests=(api.many_threads api.threads api.cancel api.stream api.multi api.multi_lost unit.process
+  unit.disk_cache faults.soak)
 targets=()
 for name in "${tests[@]}"; do targets+=("test_${name/./_}"); done
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
   -DCLG_SANITIZE=thread -DCLG_BUILD_TESTS=ON --log-level=WARNING >/dev/null
-cmake --build "$build" --target clgraph-compile layer_opencl_faults "${targets[@]}"
+cmake --build "$build" --target clgraph-compile layer_opencl_faults \
+  layer_opencl_lost "${targets[@]}"
 pocl=/etc/OpenCL/vendors/pocl.icd
 if [ -z "${OCL_ICD_VENDORS:-}" ] && [ -f "$pocl" ]; then export OCL_ICD_VENDORS=$pocl; fi
 

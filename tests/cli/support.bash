@@ -23,7 +23,7 @@ digits() {
 # Names of the machine's devices, folders of this run.
 normal() {
   sed -E -e '/AddressSanitizer failed to allocate/d' -e "s#$WORK#WORK#g" -e "s#$CLG_SOURCE_DIR#SOURCE#g" \
-    -e 's#^(cltool: )?device [0-9]+:[0-9]+, .*#\1device P:D, NAME (PLATFORM)#' \
+    -e 's#^(cltool: )?device [0-9]+:[0-9]+(/[0-9]+)?, .*#\1device P:D, NAME (PLATFORM)#' \
     -e 's#there is: [0-9]+:[0-9]+ .*#there is: DEVICES#' \
     -e 's#"id:[^"]*"#"id:DEVICE"#g' -e 's#id:[a-z]+:[^ ,;:)]*#id:DEVICE#g'
 }

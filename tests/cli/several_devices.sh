@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool with several devices: run, bench, profile and predict on a part of a CPU and the whole of
+# it, which is there on a machine with one processor too.
+# shellcheck source=/dev/null
+source "$(dirname "$0")/support.bash"
+digits digits.onnx heldout.npy heldout_probabilities.npy
+"$CLTOOL" cache warm digits.onnx -q >/dev/null
+if ! "$CLTOOL" run digits.onnx -i heldout.npy -d pocl/0 -q >/dev/null 2>&1; then
+  echo "this driver does not divide its device" >&3
+  exit 77
+fi
+
+# Shares and times differ from run to run, and so do devices' names in the middle of a line.
+any() {
+  sed -E -e 's/device [0-9]+:[0-9]+(\/[0-9]+)?: [0-9]+ rows, [0-9]+%/device P:D: N rows, N%/' \
+    -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' -e 's/idle [0-9.]+ %/idle N %/' \
+    -e "s/'[^']*': [0-9]+ compute units? makes? [0-9]+ parts? of/NAME: N units make N parts of/" |
+    perl -pe 's/-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?/sprintf("%.3g", $&)/ge; s/(largest difference) \S+/$1 N/; s/ +/ /g'
+}
+
+echo "== one run over both"
+show any -- run digits.onnx -i heldout.npy -d pocl/0,pocl --expect probabilities=heldout_probabilities.npy --rtol 1e-4 --atol 1e-5
+show any -- run digits.onnx -i heldout.npy -d pocl/0 --expect heldout_probabilities.npy --rtol 1e-4 --atol 1e-5 -q
+echo "== a model that has no batch runs on the first"
+fixed_graph() { relu_graph 4 2; }
+onnx_model fixed_graph >fixed.onnx
+show any -- run fixed.onnx --fill ones -d pocl/0,pocl
+echo "== measured"
+"$CLTOOL" bench digits.onnx --batch 64 --runs 5 -d pocl/0,pocl -q | grep -o 'device [0-9]*:[0-9]*/0,[0-9]*:[0-9]*, fp32, batch 64' |
+  sed 's/[0-9]*:[0-9]*/P:D/g'
+"$CLTOOL" profile digits.onnx --dim batch=64 --runs 3 -d pocl/0,pocl -q | grep -o 'Conv' | sort -u
+echo "== a stream takes parts too"
+show any -- predict digits.onnx -i heldout.npy -o out.npy --batch 50 -d pocl/0,pocl
+echo "== what is not there"
+show any -- run digits.onnx -i heldout.npy -d pocl/100000 -q
+show any -- run digits.onnx -i heldout.npy -d pocl/x -q
+show any -- run digits.onnx -i heldout.npy -d pocl/0,pocl --dump all -q
+finish
