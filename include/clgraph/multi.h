@@ -39,10 +39,10 @@ typedef struct clg_multi_options {
  * part again after clg_context_recover. Weights are uploaded once for each device, and so are
  * inputs without a batch, when they are set.
  *
- * Not possible are links, kept values, outputs in device memory and events (UNSUPPORTED_DEVICE), and
- * strings, sequences, optionals and maps that carry the batch (UNSUPPORTED_DTYPE, UNSUPPORTED_DEVICE).
- * Plans and estimates of memory are those of the whole batch on the first device: for the devices'
- * own see clg_session_parts.
+ * Not possible are links, kept values, outputs in device memory and events (UNSUPPORTED_DEVICE),
+ * and strings, sequences, optionals and maps that carry the batch (UNSUPPORTED_DTYPE,
+ * UNSUPPORTED_DEVICE). Plans and estimates of memory are those of the whole batch on the first
+ * device: for the devices' own see clg_session_parts.
  *
  * Each device has a thread of the session, which sleeps between runs. Options may be NULL; those of
  * the session are for each device. The session keeps references to the contexts. Errors: those of

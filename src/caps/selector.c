@@ -6,8 +6,8 @@
  * vendor's keyword; P:D (platform and device index); the whole name of a device; the whole name of
  * a platform; a part of either name. The four words, ids and keywords are never searched for in
  * names: PoCL on an AMD processor is not `amd`. The matching devices are sorted, best first. WORD
- * means the first, WORD#N the N-th from 0, `all` all of them. /P after either means part P of a CPU.
- * A comma separates words unless it is part of a name that matches. See decision 3. */
+ * means the first, WORD#N the N-th from 0, `all` all of them; /P after it part P of a CPU. A comma
+ * separates words unless it is part of a name that matches. See decision 3. */
 #include "caps/caps.h"
 
 #include "base/log.h"

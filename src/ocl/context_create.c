@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "ocl/blas/blas.h"
-#include "ocl/cpu_parts.h"
+#include "ocl/device/cpu_parts.h"
 #include "ocl/helper/helper.h"
 #include "ocl/ocl_context.h"
 #include "ocl/probe.h"

@@ -3,7 +3,7 @@
  * Creates, clones and frees sessions, and changes the set of values that a session keeps as
  * outputs.
  */
-#include "session/multi/multi.h"
+#include "session/session.h"
 
 static clg_status init_worker(session_worker *w)
 {
@@ -107,7 +107,7 @@ clg_status session_create(clg_context *owner, device_context *context, clg_model
 
 clg_status session_clone(clg_session *s, clg_session **out_session)
 {
-    if (s->multi) return multi_clone(s, out_session);
+    if (s->multi) return s->several->clone(s, out_session);
     session_exec *old = session_hold_exec(s), *e;
     limits_scope scope;
     *out_session = NULL;
@@ -123,7 +123,7 @@ void session_free(clg_session *s)
 {
     if (!s || fork_is_child()) return; /* its worker and its device are the parent's */
     session_stop_worker(s);
-    multi_free(s->multi);
+    if (s->multi) s->several->free(s->multi);
     free_inputs(s);
     free_outputs(s->outputs, s->n_outputs);
     frame_free(s->frame);
@@ -166,7 +166,7 @@ static void change_exec(clg_session *s, session_exec *e, frame *f, session_outpu
 
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names)
 {
-    if (s->multi) return multi_refuse("keep values");
+    if (s->multi) return session_refuse_several("keep values");
     exec_options options = s->exec->options;
     session_exec *e;
     frame *f = NULL;

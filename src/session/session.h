@@ -63,6 +63,18 @@ typedef struct session_worker {
     error_record result;
 } session_worker;
 
+/* What a session over several devices does in its own way. Pointers, so that the files of one
+ * device do not depend on those of several. */
+struct multi_session;
+typedef struct session_several {
+    clg_status (*run)(clg_session *s);
+    clg_status (*prepare)(clg_session *s, clg_progress_callback progress, void *user);
+    clg_status (*clone)(clg_session *s, clg_session **out_session);
+    void (*begin)(struct multi_session *m);  /* the session was entered */
+    void (*cancel)(struct multi_session *m); /* any thread */
+    void (*free)(struct multi_session *m);
+} session_several;
+
 struct clg_session {
     clg_context *owner; /* a reference; NULL for sessions of self-tests */
     session_exec *exec; /* a reference; other threads use session_hold_exec */
@@ -78,6 +90,7 @@ struct clg_session {
     size_t n_profile;
     /* The devices among which runs divide the rows (multi/); NULL: the one of exec. */
     struct multi_session *multi;
+    const session_several *several; /* what such a session does in its own way; NULL if multi is */
 };
 
 /* Creates a session in `context`, the current one of owner. Options must be resolved (kernel class,
@@ -117,6 +130,8 @@ clg_status session_enter(clg_session *s);
 void session_leave(clg_session *s);
 /* Ends the request in progress, if any. Any thread. */
 void session_cancel(clg_session *s);
+/* Returns UNSUPPORTED_DEVICE: a session over several devices does not do `what`. */
+clg_status session_refuse_several(const char *what);
 
 /* The following functions are in session_io.c. The caller must have entered the session. */
 

@@ -2,7 +2,7 @@
  *
  * Rejects concurrent requests: a session serves one at a time, others get BUSY.
  */
-#include "session/multi/multi.h"
+#include "session/session.h"
 
 clg_status session_enter(clg_session *s)
 {
@@ -11,14 +11,22 @@ clg_status session_enter(clg_session *s)
         return error_set(CLG_ERROR_BUSY,
                          "the session is working on another request: wait for it, or use a clone");
     cancel_reset(&s->cancel);
-    if (s->multi) cancel_reset(&s->multi->cancel);
+    if (s->multi) s->several->begin(s->multi);
     return CLG_OK;
 }
 
 void session_cancel(clg_session *s)
 {
     cancel_trigger(&s->cancel);
-    if (s->multi) multi_cancel(s->multi);
+    if (s->multi) s->several->cancel(s->multi);
 }
 
 void session_leave(clg_session *s) { atomic_store(&s->busy, false); }
+
+clg_status session_refuse_several(const char *what)
+{
+    const clg_status status =
+        error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "a session over several devices does not %s", what);
+    error_hint("use a session on one device, or those of clg_session_parts");
+    return status;
+}

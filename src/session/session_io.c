@@ -3,7 +3,7 @@
  * Sets a session's inputs, links outputs to inputs, binds outputs to the caller's memory, and
  * returns results.
  */
-#include "session/multi/multi.h"
+#include "session/session.h"
 
 #include "base/strbuf.h"
 
@@ -236,7 +236,7 @@ clg_status session_unlink(clg_session *s, size_t input)
 
 clg_status session_link(clg_session *s, size_t output, size_t input)
 {
-    if (s->multi) return multi_refuse("link outputs to inputs");
+    if (s->multi) return session_refuse_several("link outputs to inputs");
     const value *from = &s->exec->graph->values[s->exec->graph->outputs[output]],
                 *to = session_input_port(s, input);
     if (from->kind != CLG_VALUE_TENSOR || to->kind != CLG_VALUE_TENSOR)
@@ -274,7 +274,8 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
     if (v && v->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "output '%s': strings cannot be written into a value", name);
-    if (v && s->multi && !value_host_data(v)) return multi_refuse("write into device memory");
+    if (v && s->multi && !value_host_data(v))
+        return session_refuse_several("write into device memory");
     if (v && !value_host_data(v)) CLG_TRY(session_renew(s)); /* the value may be newer */
     if (v && !value_host_data(v) && v->size_bytes && !context_value_buffer(s->exec->context, v))
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
@@ -332,7 +333,7 @@ clg_status session_output_host(clg_session *s, size_t index, clg_value **out_val
 clg_status session_output_device(clg_session *s, size_t index, clg_value **out_value)
 {
     session_output *out = &s->outputs[index];
-    if (s->multi) return multi_refuse("have outputs in the memory of one");
+    if (s->multi) return session_refuse_several("have outputs in the memory of one");
     CLG_TRY(check_valid(s, index));
     if (out->bound && !value_host_data(out->bound)) {
         *out_value = value_retain(out->bound);

@@ -8,7 +8,7 @@
 
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_faults.h"
-#include "support/fixtures/multi_model.h"
+#include "support/fixtures/multi/multi_model.h"
 #include "support/fixtures/ocl_platforms.h"
 
 #include <clgraph/inspect.h>

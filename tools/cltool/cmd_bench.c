@@ -148,8 +148,7 @@ static int measure_memory(const bench *b, bench_result *r)
     return CODE_DONE;
 }
 
-/* Returns the selectors or ids of the engine's devices, separated by commas; the caller frees it with
- * free(). */
+/* Returns the selectors or ids of the engine's devices, joined by commas; freed by the caller. */
 static char *name_devices(const engine *e, bool by_id)
 {
     const size_t n = e->n_contexts ? e->n_contexts : 1;

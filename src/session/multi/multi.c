@@ -11,14 +11,6 @@
 #define GPU_LANES 64.0
 #define CPU_LANES 8.0
 
-clg_status multi_refuse(const char *what)
-{
-    clg_status status =
-        error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "a session over several devices does not %s", what);
-    error_hint("use a session on one device, or those of clg_session_parts");
-    return status;
-}
-
 static double guess_speed(const clg_session *s)
 {
     const device_caps *caps = ocl_context_caps(s->exec->context->ocl);
@@ -48,24 +40,8 @@ static void free_part(multi_part *part, size_t n_inputs)
     part->constants = part->constants_of = NULL;
 }
 
-void multi_release(multi_session *m)
+static void free_multi(multi_session *m)
 {
-    if (!refcount_release(&m->refs)) return;
-    memory_free(m->parts);
-    memory_free(m->input_axes);
-    memory_free(m->outputs);
-    memory_free(m->input_dims);
-    memory_free(m->split);
-    memory_free(m->next_split);
-    memory_free(m->speeds);
-    condition_deinit(&m->changed);
-    mutex_deinit(&m->lock);
-    memory_free(m);
-}
-
-void multi_free(multi_session *m)
-{
-    if (!m) return;
     for (size_t i = 0; i < m->n_parts; i++) free_part(&m->parts[i], m->n_inputs);
     multi_release(m);
 }
@@ -125,7 +101,7 @@ static clg_status make_multi(clg_session **sessions, size_t n_parts, const int *
     status = make_arrays(m, n_parts);
     if (status == CLG_OK) status = take_parts(m, sessions, n_parts);
     if (status != CLG_OK) {
-        multi_free(m);
+        free_multi(m);
         return status;
     }
     for (size_t i = 0; i < m->n_inputs; i++) m->input_axes[i] = input_axes[i];
@@ -133,6 +109,17 @@ static clg_status make_multi(clg_session **sessions, size_t n_parts, const int *
     *out_multi = m;
     return CLG_OK;
 }
+
+static void begin(multi_session *m) { cancel_reset(&m->cancel); }
+
+static clg_status clone(clg_session *s, clg_session **out_session);
+
+static const session_several several = {.run = multi_run,
+                                        .prepare = multi_prepare,
+                                        .clone = clone,
+                                        .begin = begin,
+                                        .cancel = multi_cancel,
+                                        .free = free_multi};
 
 clg_status multi_create(clg_session **parts, size_t n_parts, const int *input_axes,
                         const int *output_axes, uint32_t hang_ms, clg_session **out_session)
@@ -143,8 +130,12 @@ clg_status multi_create(clg_session **parts, size_t n_parts, const int *input_ax
     clg_status status = session_clone(parts[0], &front);
     if (status == CLG_OK) {
         status = make_multi(parts, n_parts, input_axes, output_axes, hang_ms, &m);
-        if (status == CLG_OK) front->multi = m;
-        if (status != CLG_OK) session_free(front);
+        if (status == CLG_OK) {
+            front->multi = m;
+            front->several = &several;
+        } else {
+            session_free(front);
+        }
     }
     if (status == CLG_OK) *out_session = front;
     for (size_t i = 0; i < n_parts; i++) session_free(parts[i]); /* those that were not taken */
@@ -157,7 +148,7 @@ static clg_status clone_parts(const multi_session *m, clg_session **parts)
     return CLG_OK;
 }
 
-clg_status multi_clone(clg_session *s, clg_session **out_session)
+static clg_status clone(clg_session *s, clg_session **out_session)
 {
     const multi_session *m = s->multi;
     *out_session = NULL;

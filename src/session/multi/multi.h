@@ -88,8 +88,6 @@ typedef struct multi_session {
  * ownership, also on failure. axes: by input and output of the model, from batch_find. */
 clg_status multi_create(clg_session **parts, size_t n_parts, const int *input_axes,
                         const int *output_axes, uint32_t hang_ms, clg_session **out_session);
-clg_status multi_clone(clg_session *s, clg_session **out_session);
-void multi_free(multi_session *m); /* accepts NULL */
 
 /* The following take a front that the caller has entered. */
 
@@ -97,8 +95,6 @@ void multi_free(multi_session *m); /* accepts NULL */
 clg_status multi_run(clg_session *s);
 /* Prepares each part for its share of the rows, then runs twice to learn the speeds. */
 clg_status multi_prepare(clg_session *s, clg_progress_callback progress, void *user);
-/* Returns UNSUPPORTED_DEVICE: `what` is not possible with several devices. */
-clg_status multi_refuse(const char *what);
 /* Ends the run in progress, if any. Any thread. */
 void multi_cancel(multi_session *m);
 

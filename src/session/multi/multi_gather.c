@@ -100,7 +100,7 @@ static clg_status join_dims(const clg_session *s, size_t i, int axis, multi_piec
     *out_dtype = first->dtype;
     CLG_TRY(shape_make(first->rank, first->dims, out_dims));
     if (first->kind != CLG_VALUE_TENSOR || first->dtype == CLG_STRING)
-        return multi_refuse("join strings, sequences, optionals and maps");
+        return session_refuse_several("join strings, sequences, optionals and maps");
     if (n_pieces > 1 && axis >= out_dims->rank)
         return error_set(CLG_ERROR_SHAPE, "output '%s' has no dimension %d", output_name(s, i),
                          axis);

@@ -34,6 +34,21 @@ void multi_piece_free(multi_piece *piece)
     memory_free(piece);
 }
 
+void multi_release(multi_session *m)
+{
+    if (!refcount_release(&m->refs)) return;
+    memory_free(m->parts);
+    memory_free(m->input_axes);
+    memory_free(m->outputs);
+    memory_free(m->input_dims);
+    memory_free(m->split);
+    memory_free(m->next_split);
+    memory_free(m->speeds);
+    condition_deinit(&m->changed);
+    mutex_deinit(&m->lock);
+    memory_free(m);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static clg_status compute(const multi_session *m, clg_session *s, multi_piece *piece)

@@ -3,7 +3,7 @@
  * Runs a session asynchronously, in one thread per session that its first asynchronous run starts.
  * An error message is passed from that thread to the one that waits.
  */
-#include "session/multi/multi.h"
+#include "session/session.h"
 
 /* Completes the OpenCL user event of this run, if the application requested one. Call with the
  * worker's lock held. */
@@ -74,7 +74,7 @@ clg_status session_event(clg_session *s, void **out_cl_event)
     session_worker *w = &s->worker;
     clg_status status = CLG_OK;
     *out_cl_event = NULL;
-    if (s->multi) return multi_refuse("have one event");
+    if (s->multi) return session_refuse_several("have one event");
     mutex_lock(&w->lock);
     bool in_flight = w->has_work, is_ours = !w->has_work && w->done;
     if (in_flight && !w->event) status = ocl_event_create(s->exec->context->ocl, &w->event);

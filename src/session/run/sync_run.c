@@ -7,7 +7,6 @@
  */
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "session/multi/multi.h"
 #include "session/run/run_state.h"
 
 #define MAX_IN_FLIGHT 4096 /* steps enqueued before a run waits, in loops that wait for nothing */
@@ -398,7 +397,7 @@ clg_status session_run_refreshed(clg_session *s)
 
 clg_status session_run(clg_session *s)
 {
-    if (s->multi) return multi_run(s);
+    if (s->multi) return s->several->run(s);
     CLG_TRY(session_refresh(s));
     return run_in_mode(s, RUN_FOR_REAL);
 }
@@ -494,7 +493,7 @@ static clg_status prepare(clg_session *s, clg_progress_callback progress, void *
 
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
 {
-    if (s->multi) return multi_prepare(s, progress, user);
+    if (s->multi) return s->several->prepare(s, progress, user);
     clg_status status;
     limits_scope scope;
     limits_enter(&scope, &s->exec->options.limits, s->exec->budget, LIMIT_COMPILE);

@@ -7,7 +7,7 @@
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
-#include "support/fixtures/multi_model.h"
+#include "support/fixtures/multi/multi_model.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/pocl_context.h"
 #include "support/fixtures/sized_data.h"

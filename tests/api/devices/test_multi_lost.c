@@ -8,7 +8,7 @@
 
 #include "support/fakes/opencl_lost.h"
 #include "support/fixtures/build_session.h"
-#include "support/fixtures/multi_model.h"
+#include "support/fixtures/multi/multi_model.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
@@ -161,9 +161,9 @@ TEST(multi_lost__one_after_the_other)
 
 /* ---- devices that hang ----------------------------------------------------------------------- */
 
-/* The device hangs in a call before its first launch: PoCL before version 4 needs a process in which
- * nothing else runs for each launch that is new (decision 15), which one that hangs in the middle
- * does not allow. */
+/* The device hangs in a call before its first launch: PoCL before version 4 runs a new launch only
+ * while no other queue has one in flight (decision 15), which a device that hangs in the middle
+ * prevents. */
 TEST(multi_lost__that_hangs)
 {
 

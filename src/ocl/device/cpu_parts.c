@@ -2,7 +2,7 @@
  *
  * Keeps a list of the devices that were divided, each with its parts.
  */
-#include "ocl/cpu_parts.h"
+#include "ocl/device/cpu_parts.h"
 
 #include "base/memory.h"
 #include "base/threads.h"
