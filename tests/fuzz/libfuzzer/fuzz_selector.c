@@ -16,12 +16,18 @@ static void select_on(const recording *machine, const char *selector, const char
 {
     device_record *records;
     device_caps *caps;
-    size_t n, n_chosen, *chosen;
+    device_choice *chosen;
+    size_t n, n_chosen;
     fuzz_require(recording_records(machine, &records, &n) == CLG_OK);
     fuzz_require(caps_derive(records, n, &caps) == CLG_OK);
     if (caps_select(records, caps, n, selector, fallback, &chosen, &n_chosen) == CLG_OK) {
-        fuzz_require(n_chosen >= 1 && n_chosen <= n);
-        for (size_t i = 0; i < n_chosen; i++) fuzz_require(chosen[i] < n);
+        fuzz_require(n_chosen >= 1);
+        for (size_t i = 0; i < n_chosen; i++) {
+            const device_choice *c = &chosen[i];
+            fuzz_require(c->index < n);
+            fuzz_require(c->part == DEVICE_WHOLE ||
+                         (c->part >= 0 && caps[c->index].kind == CLG_DEVICE_CPU));
+        }
     } else {
         fuzz_require(n_chosen == 0 && *error_text());
     }

@@ -232,7 +232,8 @@ static size_t make_machine(device_record *records)
  * when there is none. */
 static size_t check_machine(const device_record *records, device_caps *caps, size_t n)
 {
-    size_t best = n, *indices, n_indices;
+    device_choice *choices;
+    size_t best = n, n_choices;
     for (size_t i = 0; i < n; i++) {
         assert_true(caps[i].auto_reason && *caps[i].auto_reason);
         if (caps[i].is_default) {
@@ -246,26 +247,27 @@ static size_t check_machine(const device_record *records, device_caps *caps, siz
             if (i != j) assert_string_not_equal(caps[i].id, caps[j].id);
         }
     }
-    clg_status status = caps_select(records, caps, n, "auto", NULL, &indices, &n_indices);
+    clg_status status = caps_select(records, caps, n, "auto", NULL, &choices, &n_choices);
     assert_int_equal(status, best < n ? CLG_OK : CLG_ERROR_NO_DEVICE);
     if (best < n) {
-        assert_int_equal(n_indices, 1);
-        assert_int_equal(indices[0], best);
+        assert_int_equal(n_choices, 1);
+        assert_int_equal(choices[0].index, best);
         assert_false(caps[best].never_auto);
     }
-    memory_free(indices);
+    memory_free(choices);
     static const char *const words[] = {"all", "gpu", "cpu"};
     for (size_t w = 0; w < 3; w++) {
-        status = caps_select(records, caps, n, words[w], NULL, &indices, &n_indices);
+        status = caps_select(records, caps, n, words[w], NULL, &choices, &n_choices);
         assert_true(status == CLG_OK || status == CLG_ERROR_NO_DEVICE);
-        for (size_t i = 0; i < n_indices; i++) {
-            const device_caps *chosen = &caps[indices[i]];
+        for (size_t i = 0; i < n_choices; i++) {
+            const device_caps *chosen = &caps[choices[i].index];
             assert_false(chosen->never_auto);
             if (w == 1) assert_true(!chosen->is_software && chosen->kind != CLG_DEVICE_CPU);
             for (size_t j = 0; j < i; j++)
-                assert_false(identity_same_card(&records[indices[i]], &records[indices[j]]));
+                assert_false(
+                    identity_same_card(&records[choices[i].index], &records[choices[j].index]));
         }
-        memory_free(indices);
+        memory_free(choices);
     }
     return best;
 }
