@@ -614,9 +614,10 @@ class InferenceSession:
             for node in self.nodes():
                 place = _PLACES.get(node.place, node.place)
                 places[place] = places.get(place, 0) + 1
-            m = self.memory()
-            memory = [("weights", m.weight_bytes), ("intermediate values", m.slab_bytes),
-                      ("inputs and outputs", m.io_bytes)]  # fmt: skip
+            if len(self.contexts) == 1:  # of several it is an estimate that none of them needs
+                m = self.memory()
+                memory = [("weights", m.weight_bytes), ("intermediate values", m.slab_bytes),
+                          ("inputs and outputs", m.io_bytes)]  # fmt: skip
         except InvalidArgument:
             pass
         html = _html.session(
