@@ -19,8 +19,9 @@ class Part:
     device: its selector, "0:0", or "0:0/1" for a part of a CPU. rows: of the batch, that it
     computed. share: of the rows of a next run like this one, from 0 to 1. rows_per_s: measured
     while all devices worked; 0: not yet. busy_s: seconds of work, transfers included. idle_share:
-    of the run's time, from 0 to 1. is_lost: it takes no rows until `session.recover()`. Sessions on
-    one device measure nothing: rows and times are 0, the share is 1.
+    of the run's time, from 0 to 1. is_lost: it takes no rows until `session.recover()`, or, if it
+    hung, until it answers. Sessions on one device measure nothing: rows and times are 0, the share
+    is 1.
     """
 
     device: str
