@@ -18,10 +18,12 @@ from ._library import PROVIDER_NAME as _PROVIDER_NAME
 from ._library import lib as _lib
 from .device import (
     Context,
+    ContextList,
     Device,
     DeviceList,
     SelftestCase,
     SelftestResult,
+    contexts,
     devices,
     diagnose,
     select,
@@ -40,7 +42,8 @@ from .errors import (
     OutOfMemory,
     Unsupported,
 )
-from .model import Limits, Model, ModelMetadata, NodeArg
+from .model import Batch, Limits, Model, ModelMetadata, NodeArg
+from .multi import Part, PartList
 from .session import EP_NAME as _EP_NAME
 from .session import InferenceSession, Memory, Node, Profile, Step
 from .stream import stream
@@ -75,10 +78,10 @@ def get_available_providers() -> list:
 
 
 __all__ = [
-    "Busy", "Cancelled", "Context", "Device", "DeviceList", "DeviceLost", "Error",
-    "InferenceSession", "InvalidArgument", "InvalidModel", "LimitExceeded", "Limits", "Memory",
-    "Model", "ModelMetadata", "NoDevice", "NoOpenCL", "Node", "NodeArg", "OutOfMemory", "Profile",
-    "SelftestCase", "SelftestResult", "Step", "Unsupported", "Value", "devices", "diagnose",
-    "empty", "get_available_providers", "get_ep_name", "get_library_path", "library_path",
-    "select", "selftest", "stream",
+    "Batch", "Busy", "Cancelled", "Context", "ContextList", "Device", "DeviceList", "DeviceLost",
+    "Error", "InferenceSession", "InvalidArgument", "InvalidModel", "LimitExceeded", "Limits",
+    "Memory", "Model", "ModelMetadata", "NoDevice", "NoOpenCL", "Node", "NodeArg", "OutOfMemory",
+    "Part", "PartList", "Profile", "SelftestCase", "SelftestResult", "Step", "Unsupported", "Value",
+    "contexts", "devices", "diagnose", "empty", "get_available_providers", "get_ep_name",
+    "get_library_path", "library_path", "select", "selftest", "stream",
 ]  # fmt: skip

@@ -367,6 +367,26 @@ class clg_model_save_options(Structure):
     ]
 
 
+class clg_multi_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("hang_ms", c_uint32),
+    ]
+
+
+class clg_session_part(Structure):
+    _fields_ = [
+        ("device", c_void_p),
+        ("session", c_void_p),
+        ("rows", c_uint64),
+        ("share", c_double),
+        ("rows_per_s", c_double),
+        ("busy_s", c_double),
+        ("idle_share", c_double),
+        ("is_lost", c_bool),
+    ]
+
+
 class clg_session_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -475,9 +495,11 @@ FUNCTIONS = {
     "clg_context_choices": (c_int, [c_void_p, c_void_p]),
     "clg_context_counters": (c_int, [c_void_p, c_void_p]),
     "clg_context_create": (c_int, [c_char_p, c_void_p, c_void_p]),
+    "clg_context_create_list": (c_int, [c_char_p, c_void_p, c_void_p, c_void_p]),
     "clg_context_create_opencl": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_context_device": (c_void_p, [c_void_p]),
     "clg_context_free": (None, [c_void_p]),
+    "clg_context_list_free": (None, [c_void_p, c_size_t]),
     "clg_context_measure": (c_int, [c_void_p, c_void_p]),
     "clg_context_opencl": (c_void_p, [c_void_p]),
     "clg_context_opencl_device": (c_void_p, [c_void_p]),
@@ -543,6 +565,8 @@ FUNCTIONS = {
     "clg_session_cancel": (None, [c_void_p]),
     "clg_session_clone": (c_int, [c_void_p, c_void_p]),
     "clg_session_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_session_create_multi": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p,
+        c_void_p]),
     "clg_session_event": (c_int, [c_void_p, c_void_p]),
     "clg_session_free": (None, [c_void_p]),
     "clg_session_get_output": (c_int, [c_void_p, c_char_p, c_void_p]),
@@ -554,6 +578,8 @@ FUNCTIONS = {
     "clg_session_memory": (c_int, [c_void_p, c_void_p]),
     "clg_session_nodes": (c_int, [c_void_p, c_void_p, c_void_p]),
     "clg_session_opencl_queue": (c_void_p, [c_void_p]),
+    "clg_session_parts": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "clg_session_parts_free": (None, [c_void_p, c_size_t]),
     "clg_session_plan_text": (c_int, [c_void_p, c_void_p]),
     "clg_session_precision": (c_int, [c_void_p]),
     "clg_session_prepare": (c_int, [c_void_p, clg_progress_callback, c_void_p]),

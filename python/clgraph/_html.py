@@ -81,6 +81,16 @@ def profile(steps, total_us):
     return _table(head, rows, f"{len(steps)} steps, {total_us:.1f} µs on the device")
 
 
+def parts(found):
+    rows = [
+        (p.device, p.name, p.rows, _bar(p.share), f"{p.rows_per_s:.0f}" if p.rows_per_s else "",
+         f"{p.busy_s * 1e3:.2f}", f"{p.idle_share:.0%}", "lost" if p.is_lost else "")
+        for p in found
+    ]  # fmt: skip
+    head = ("selector", "device", "rows", "share of the next run", "rows/s", "busy ms", "idle", "")
+    return _table(head, rows, f"{len(rows)} device{'s' if len(rows) != 1 else ''} of the session")
+
+
 def selftest(cases):
     rows = [
         ("passed" if t.passed else "FAILED", t.op_type, t.impl, t.kernel, t.problem,

@@ -5,7 +5,7 @@ import ctypes
 import dataclasses
 import threading
 import weakref
-from typing import Any, Callable, List, Optional, Union
+from typing import Any, Callable, List, Optional, Sequence, Union
 
 from . import _capi as c
 from . import _html
@@ -142,8 +142,7 @@ class Context:
         profiling: bool = False,
         selftest: Optional[bool] = None,
     ):
-        selector = device.selector if isinstance(device, Device) else device
-        selector = None if selector is None else encode_name(selector, "a selector")
+        selector = _selector(device)
         options = _options(fallback, cache_dir, cpu_threads, profiling, selftest)
 
         def work() -> Handle:
@@ -152,6 +151,13 @@ class Context:
             return Handle(out.value, lib.clg_context_free)
 
         self._handle = waiting(work)
+
+    @classmethod
+    def _own(cls, pointer: Any) -> "Context":
+        """Takes the ownership of a clg_context."""
+        self = cls.__new__(cls)
+        self._handle = Handle(pointer, lib.clg_context_free)
+        return self
 
     @classmethod
     def from_opencl(cls, context: Any, device: Any, queue: Any = None, **options: Any) -> "Context":
@@ -225,6 +231,55 @@ def waiting_status(call: Callable[[], int]) -> int:
     return waiting(work)
 
 
+class ContextList(List[Context]):
+    """Open devices, for sessions over all of them."""
+
+
+def contexts(
+    device: Union[None, str, Device] = None,
+    *,
+    fallback: Optional[str] = None,
+    cache_dir: Optional[str] = None,
+    cpu_threads: int = 0,
+    profiling: bool = False,
+    selftest: Optional[bool] = None,
+) -> ContextList:
+    """Opens every device of a list: "all", or "gpu,cpu/0", in this order.
+
+    A device that is named twice is opened once; None: the list in $CLG_DEVICE, else the best
+    device. "cpu/0" is a part of a CPU, of cpu_threads compute units (0: one). The other options are
+    those of Context. For `InferenceSession(model, device=contexts(...))`. Raises NoDevice if an
+    entry matches nothing, and what Context raises for the first device that cannot be opened.
+    """
+    selector = _selector(device)
+    options = _options(fallback, cache_dir, cpu_threads, profiling, selftest)
+
+    def work() -> ContextList:
+        array, n = ctypes.c_void_p(), ctypes.c_size_t()
+        check(
+            lib.clg_context_create_list(
+                selector, ctypes.byref(options), ctypes.byref(array), ctypes.byref(n)
+            )
+        )
+        pointers: Any = items(ctypes.c_void_p, array, n)
+        found = ContextList()
+        try:
+            for i, pointer in enumerate(pointers):
+                pointers[i] = None  # taken out: the list no longer frees it
+                found.append(Context._own(pointer))
+        finally:
+            lib.clg_context_list_free(array, n.value)
+        return found
+
+    return waiting(work)
+
+
+def _selector(device):
+    """Returns the UTF-8 of a selector or of a Device's; None for None."""
+    selector = device.selector if isinstance(device, Device) else device
+    return None if selector is None else encode_name(selector, "a selector")
+
+
 def _options(fallback, cache_dir, cpu_threads, profiling, selftest):
     if not isinstance(cpu_threads, int) or not 0 <= cpu_threads < 1 << 32:
         raise invalid("cpu_threads is an integer from 0 to 2**32 - 1")
@@ -240,7 +295,8 @@ def _options(fallback, cache_dir, cpu_threads, profiling, selftest):
     )
 
 
-_contexts: "weakref.WeakValueDictionary[Any, Context]" = weakref.WeakValueDictionary()
+# Of contexts and lists of them.
+_contexts: "weakref.WeakValueDictionary[Any, Any]" = weakref.WeakValueDictionary()
 _contexts_lock = threading.Lock()
 
 
@@ -253,14 +309,43 @@ def shared_context(device, **options) -> Context:
             f"device is a selector, a clgraph.Device or a clgraph.Context, not "
             f"{type(device).__name__}"
         )
-    key = (device.selector if isinstance(device, Device) else device, *sorted(options.items()))
+    return _shared(Context, device, options)
+
+
+def _shared(open_device, device, options):
+    """Returns open_device(device, **options), the same object while anything uses it."""
+    selector = device.selector if isinstance(device, Device) else device
+    key = (open_device, selector, *sorted(options.items()))
     with _contexts_lock:
-        context = _contexts.get(key)
-    if context is None:
-        context = Context(device, **options)
+        found = _contexts.get(key)
+    if found is None:
+        found = open_device(device, **options)
         with _contexts_lock:
-            context = _contexts.setdefault(key, context)
-    return context
+            found = _contexts.setdefault(key, found)
+    return found
+
+
+def is_list(selector: str) -> bool:
+    """Returns whether a selector asks for several devices: "all", "gpu,cpu/0"."""
+    return "," in selector or selector.strip().lower() == "all"
+
+
+def shared_contexts(device: Any, **options: Any) -> Sequence[Context]:
+    """Returns the contexts of a session: several for a list, in its order, else one."""
+    if isinstance(device, str) and is_list(device):
+        return _shared(contexts, device, options)
+    if not isinstance(device, (list, tuple)):
+        return ContextList([shared_context(device, **options)])
+    if not device:
+        raise invalid("the list of devices is empty")
+    for i, entry in enumerate(device):
+        if not isinstance(entry, (Context, Device)):
+            raise invalid(
+                f"device: entry {i} of the list is a clgraph.Context or a clgraph.Device, not "
+                f"{type(entry).__name__}",
+                hint='several selectors are one text: "gpu,cpu"',
+            )
+    return ContextList(shared_context(entry, **options) for entry in device)
 
 
 def int_ptr(thing: Any) -> int:

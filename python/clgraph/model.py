@@ -4,14 +4,14 @@
 import ctypes
 import dataclasses
 import os
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _capi as c
 from . import _dtypes
 from ._interrupt import waiting
-from ._library import Handle, check, init, keep, lib, release_memory, string
+from ._library import Handle, check, encode_name, init, keep, lib, release_memory, string
 from .errors import invalid
 
 
@@ -40,6 +40,17 @@ class ModelMetadata:
     n_nodes: int
     n_parameters: int
     parameter_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """Which inputs and outputs carry the batch: for each name its axis; None: none.
+
+    An output with axis A is, for a part of the rows, the slice along A of the whole output.
+    """
+
+    inputs: Dict[str, Optional[int]]
+    outputs: Dict[str, Optional[int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,6 +158,19 @@ class _ExternalData:
             return c.CLG_ERROR_INVALID_ARGUMENT
 
 
+def _shape_override(name: str, shape: Sequence[int]) -> Any:
+    encoded = encode_name(name, "the name of an input")
+    try:
+        dims, rank = tuple(shape), len(shape)
+        if rank > c.CLG_MAX_RANK:
+            raise invalid(
+                f"the shape of {name} has more than {c.CLG_MAX_RANK} dimensions", "CLG_ERROR_SHAPE"
+            )
+        return c.clg_shape_override(encoded, rank, (ctypes.c_int64 * c.CLG_MAX_RANK)(*dims))
+    except TypeError:
+        raise invalid(f"the shape of {name} is a list of integers, not {shape!r}") from None
+
+
 class Model:
     """A loaded model: a path, the bytes of an ONNX file, or an onnx.ModelProto.
 
@@ -215,6 +239,59 @@ class Model:
     @property
     def outputs(self) -> List[NodeArg]:
         return [port.node_arg() for port in self._outputs]
+
+    def batch(
+        self,
+        axes: Optional[Mapping[str, Optional[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+    ) -> Batch:
+        """Proves that the rows of a batch do not depend on each other; says which axes carry it.
+
+        axes: {input: axis}, where inputs that are left out or None carry no batch. Without it, the
+        first first dimension that is free and has a name, and those of that name of other inputs.
+        shapes: {input: shape}; more is proved if sizes of images and lengths of texts are known.
+        Needs no device. Raises Unsupported, with the node and the reason, where rows depend on each
+        other or are not known not to; InvalidArgument if no input carries a batch or an input
+        cannot, and for a name or shape that the model does not have.
+        """
+        for what, given_dict in (("axes", axes), ("shapes", shapes)):
+            if given_dict is not None and not isinstance(given_dict, Mapping):
+                raise invalid(f"{what} is a dict by input, not {type(given_dict).__name__}")
+        overrides = [_shape_override(name, shape) for name, shape in (shapes or {}).items()]
+        array = (c.clg_shape_override * max(len(overrides), 1))(*overrides)
+        given = None if axes is None else self._axes_array(axes)
+        options = init(
+            c.clg_batch_options,
+            input_axes=None if given is None else ctypes.addressof(given),
+            shapes=ctypes.addressof(array) if overrides else None,
+            n_shapes=len(overrides),
+        )
+        inputs = (ctypes.c_int * max(len(self._inputs), 1))()
+        outputs = (ctypes.c_int * max(len(self._outputs), 1))()
+        check(lib.clg_model_batch(self._handle.pointer, ctypes.byref(options), inputs, outputs))
+        found = [
+            {port.name: axis if axis >= 0 else None for port, axis in zip(ports, numbers)}
+            for ports, numbers in ((self._inputs, inputs), (self._outputs, outputs))
+        ]
+        return Batch(*found)
+
+    def _axes_array(self, axes: Mapping[str, Optional[int]]) -> Any:
+        """Returns the axes of all inputs, an int[]; -1: no batch."""
+        for name, axis in axes.items():
+            if name not in self._input_ports:
+                names = ", ".join(self._input_ports)
+                raise invalid(
+                    f"axes: the model has no input {name}; it has {names}", "CLG_ERROR_NOT_FOUND"
+                )
+            if axis is not None and (not isinstance(axis, int) or not 0 <= axis < c.CLG_MAX_RANK):
+                raise invalid(
+                    f"axes: the axis of {name} is an integer from 0 to {c.CLG_MAX_RANK - 1} or "
+                    f"None, not {axis!r}"
+                )
+        numbers = (axes.get(port.name) for port in self._inputs)
+        return (ctypes.c_int * max(len(self._inputs), 1))(
+            *(-1 if axis is None else axis for axis in numbers)
+        )
 
     def save(self, path: Union[None, str, os.PathLike] = None, external_bytes: int = 0) -> Any:
         """Writes the model as an ONNX file; without a path returns its bytes.

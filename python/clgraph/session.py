@@ -16,9 +16,10 @@ from . import _dtypes, _html
 from ._interrupt import waiting
 from ._library import Handle, check, encode_name, init, items, lib, names_array, plain, string, text
 from ._slot import Slot
-from .device import KERNELS, Context, Device, Progress, enum_value, shared_context
-from .errors import InvalidArgument, invalid
+from .device import KERNELS, Context, Device, Progress, enum_value, shared_contexts
+from .errors import DeviceLost, Error, InvalidArgument, invalid
 from .model import Model, ModelMetadata, NodeArg, limits_struct, new_cancel
+from .multi import PartList, check_hang_ms, create_session, read_parts
 from .value import Value, address, dims_of, from_python, wrap_memory
 
 EP_NAME = "ClgraphExecutionProvider"
@@ -95,19 +96,25 @@ class Profile(List[Step]):
 
 
 class InferenceSession:
-    """A model on a device, with the interface of onnxruntime.InferenceSession.
+    """A model on one device or several, with the interface of onnxruntime.InferenceSession.
 
     model: a path, bytes, an onnx.ModelProto or a clgraph.Model.
     device: a selector ("gpu", "cpu", "pocl", "0:1", a part of a name), a Device or a Context; None:
         $CLG_DEVICE, else the best device. Sessions with the same device and options share it.
+        "all", a list ("gpu,cpu/0"), or a list of Contexts or Devices: each run divides the rows of
+        the batch among them, as their speeds are. The model's rows must not depend on each other
+        (Model.batch): else Unsupported is raised, which names the node. Such a session has no links
+        and no outputs in device memory; the rows of a lost device are computed by the others.
     precision: "fp32", "fp16" or "auto": how float32 values are stored between nodes.
     providers, provider_options, sess_options: ignored; so that calls written for onnxruntime work.
 
     Keyword options: kernels ("auto", "simd", "simt"), strict (refuse operators with numeric data
     that run on the host), keep_fp32 (names of nodes, with "*"), disabled_passes, preferred_impls,
     no_blas, max_iterations (of loops), limits (Limits or "untrusted"), read_file (see Model),
-    progress(what, done, total) while kernels compile: returning False cancels. For the context:
-    profiling, cache_dir, cpu_threads, fallback, selftest.
+    progress(what, done, total) while kernels compile: returning False cancels; hang_ms
+    (milliseconds after which a device that has not finished its rows counts as lost, 0: never; with
+    it a session on one device too is one as over several). For the contexts: profiling, cache_dir,
+    cpu_threads, fallback, selftest.
 
     run() may be called by several threads at a time: each gets a clone, which shares weights and
     kernels, up to `max_clones`; with links, bound outputs or set inputs, calls run one by one.
@@ -118,7 +125,7 @@ class InferenceSession:
     def __init__(
         self,
         model: Any,
-        device: Union[None, str, Device, Context] = None,
+        device: Union[None, str, Device, Context, Sequence[Union[Context, Device]]] = None,
         precision: str = "fp32",
         *,
         kernels: str = "auto",
@@ -130,6 +137,7 @@ class InferenceSession:
         max_iterations: int = 0,
         limits: Any = None,
         read_file: bool = False,
+        hang_ms: int = 0,
         progress: Optional[Callable[[str, int, int], Optional[bool]]] = None,
         profiling: bool = False,
         cache_dir: Optional[str] = None,
@@ -143,7 +151,7 @@ class InferenceSession:
         # First what costs nothing to check.
         precision_number = enum_value(PRECISIONS, precision, "precision")
         kernel_class = enum_value(KERNELS, kernels, "kernels")
-        limit = limits_struct(limits)
+        limit, hang_limit = limits_struct(limits), check_hang_ms(hang_ms)
         lists = [
             names_array(names, "the name of a " + what)
             for names, what in (
@@ -154,7 +162,7 @@ class InferenceSession:
             self.model = model
         else:
             self.model = Model(model, read_file=read_file, limits=limits)
-        self.context = shared_context(
+        self.contexts = shared_contexts(
             device, profiling=profiling, cache_dir=cache_dir, cpu_threads=cpu_threads,
             fallback=fallback, selftest=selftest,
         )  # fmt: skip
@@ -177,14 +185,8 @@ class InferenceSession:
 
         def work() -> Handle:
             out = ctypes.c_void_p()
-            state.check(
-                lib.clg_session_create(
-                    self.context._handle.pointer,
-                    self.model._handle.pointer,
-                    ctypes.byref(options),
-                    ctypes.byref(out),
-                )
-            )
+            model_pointer = self.model._handle.pointer
+            state.check(create_session(self.contexts, model_pointer, options, hang_limit, out))
             return Handle(out.value, lib.clg_session_free)
 
         handle = waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer))
@@ -289,8 +291,28 @@ class InferenceSession:
         return [EP_NAME]
 
     @property
+    def context(self) -> Context:
+        """The context, of several the first."""
+        return self.contexts[0]
+
+    @property
     def device(self) -> Device:
+        """The device, of several the first."""
         return self.context.device
+
+    def parts(self) -> PartList:
+        """Returns what each device did in the last run; one part for a session on one device.
+
+        Waits for the runs of the session's first clone; of several threads' runs, the last of that
+        clone counts.
+        """
+        array, n = ctypes.c_void_p(), ctypes.c_size_t()
+
+        def work(pointer: int) -> PartList:
+            check(lib.clg_session_parts(pointer, ctypes.byref(array), ctypes.byref(n)))
+            return read_parts(array, n)
+
+        return self._with_main(work)
 
     @property
     def precision(self) -> str:
@@ -539,13 +561,28 @@ class InferenceSession:
             self._check_open()
             handle = self._clone_handle()
         other = InferenceSession.__new__(type(self))
-        other.model, other.context = self.model, self.context
+        other.model, other.contexts = self.model, self.contexts
         other._init_state(handle)
         return other
 
     def recover(self) -> None:
-        """Opens the device again after DeviceLost; sessions on it are rebuilt by their next run."""
-        self.context.recover()
+        """Opens the device again after DeviceLost; sessions on it are rebuilt by their next run.
+
+        Of several devices those that are lost; the error of one that is gone is raised after the
+        others were tried.
+        """
+        errors = []
+        for context in self.contexts:
+            try:
+                context.recover()
+            except Error as e:
+                errors.append(e)
+        if errors:
+            raise errors[0]
+
+    @property
+    def _device_names(self) -> str:
+        return ", ".join(context.device.name for context in self.contexts)
 
     def close(self) -> None:
         """Frees the session: runs in progress end first, later calls raise an Error."""
@@ -567,7 +604,7 @@ class InferenceSession:
         if self._is_closed:
             return "<clgraph.InferenceSession, closed>"
         name = self.model.metadata.graph_name
-        return f"<clgraph.InferenceSession {name!r} on {self.device.name}>"
+        return f"<clgraph.InferenceSession {name!r} on {self._device_names}>"
 
     def _repr_html_(self) -> str:
         self._check_open()
@@ -577,15 +614,17 @@ class InferenceSession:
             for node in self.nodes():
                 place = _PLACES.get(node.place, node.place)
                 places[place] = places.get(place, 0) + 1
-            m = self.memory()
-            memory = [("weights", m.weight_bytes), ("intermediate values", m.slab_bytes),
-                      ("inputs and outputs", m.io_bytes)]  # fmt: skip
-        except InvalidArgument:
+            if len(self.contexts) == 1:  # of several it is an estimate that none of them needs
+                m = self.memory()
+                memory = [("weights", m.weight_bytes), ("intermediate values", m.slab_bytes),
+                          ("inputs and outputs", m.io_bytes)]  # fmt: skip
+        except (InvalidArgument, DeviceLost):
             pass
-        return _html.session(
-            self.model.metadata.graph_name or "model", self.device.name, self.precision,
+        html = _html.session(
+            self.model.metadata.graph_name or "model", self._device_names, self.precision,
             self.get_inputs(), self.get_outputs(), memory, places,
         )  # fmt: skip
+        return html + (_html.parts(self.parts()) if len(self.contexts) > 1 else "")
 
 
 def _set_shapes(pointer: int, shapes: Optional[Mapping[str, Sequence[int]]]) -> None:
