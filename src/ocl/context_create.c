@@ -22,6 +22,7 @@ static void destroy(ocl_context *ocl)
     if (atomic_load(&ocl->used_blas)) blas_forget_context(ocl_context_is_lost(ocl));
     if (ocl->callers_queue) (void)cl.ReleaseCommandQueue(ocl->callers_queue);
     if (ocl->handle) (void)cl.ReleaseContext(ocl->handle);
+    cpu_parts_release(ocl->parts);
     disk_cache_close(ocl->disk_cache);
     machine_deinit(&ocl->machine);
     mutex_deinit(&ocl->lock);
@@ -84,7 +85,8 @@ static clg_status take_part(ocl_context *ocl, const ocl_context_options *options
     if (n_units == 0 || caps->kind != CLG_DEVICE_CPU) return CLG_OK;
     if (n_units >= caps->compute_units && options->part == 0)
         return name_part(ocl, options, caps->compute_units);
-    CLG_TRY(cpu_parts_take(context_record(ocl), ocl->device, n_units, options->part, &ocl->device));
+    CLG_TRY(cpu_parts_take(context_record(ocl), ocl->device, n_units, options->part, &ocl->parts,
+                           &ocl->device));
     return name_part(ocl, options, n_units);
 }
 

@@ -35,6 +35,7 @@ struct ocl_context {
     size_t index;         /* of the device in `machine` */
     cl_context handle;
     cl_device_id device;
+    struct cpu_parts *parts;        /* a reference, if device is one of them; else NULL */
     cl_command_queue callers_queue; /* NULL once a queue has taken it; guarded by lock */
     mutex lock;
     upload_order uploads;

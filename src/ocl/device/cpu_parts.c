@@ -7,17 +7,26 @@
 #include "base/memory.h"
 #include "base/threads.h"
 
+/* More than any machine has; a driver may claim any number of units. */
+#define MAX_PARTS 4096
+
 /* A device, divided into parts of n_units units; what remains of it is no part. */
-typedef struct division {
+struct cpu_parts {
+    size_t n_users; /* contexts */
     cl_device_id device;
     uint32_t n_units, n_parts;
     cl_device_id *parts;
-    struct division *next;
-} division;
+    struct cpu_parts *next;
+};
 
-/* Lives as long as the process, since contexts share parts. */
-static division *divisions;
-static mutex lock = MUTEX_INIT;
+static cpu_parts *divisions;    /* in use */
+static mutex lock = MUTEX_INIT; /* guards the list and its counts */
+
+static uint32_t count_parts(const device_record *record, uint32_t n_units)
+{
+    const uint32_t n = record->compute_units / n_units;
+    return n < MAX_PARTS ? n : MAX_PARTS;
+}
 
 static clg_status refuse(clg_status status, const device_record *record, uint32_t n_units)
 {
@@ -30,11 +39,11 @@ static clg_status refuse(clg_status status, const device_record *record, uint32_
 }
 
 static clg_status divide(const device_record *record, cl_device_id device, uint32_t n_units,
-                         division **out_division)
+                         cpu_parts **out_parts)
 {
-    const uint32_t n = record->compute_units / n_units;
+    const uint32_t n = count_parts(record, n_units);
     cl_device_partition_property *by_counts = memory_zalloc(n + 3, sizeof *by_counts);
-    division *d = memory_zalloc(1, sizeof *d);
+    cpu_parts *d = memory_zalloc(1, sizeof *d);
     cl_device_id *parts = memory_zalloc(n, sizeof *parts);
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (by_counts && d && parts) {
@@ -50,26 +59,26 @@ static clg_status divide(const device_record *record, cl_device_id device, uint3
         memory_free(parts);
         return status;
     }
-    *d = (division){device, n_units, n, parts, divisions};
-    divisions = *out_division = d;
+    *d = (cpu_parts){0, device, n_units, n, parts, divisions};
+    divisions = *out_parts = d;
     return CLG_OK;
 }
 
 static clg_status find(const device_record *record, cl_device_id device, uint32_t n_units,
-                       division **out_division)
+                       cpu_parts **out_parts)
 {
-    division *d = divisions;
+    cpu_parts *d = divisions;
     while (d && (d->device != device || d->n_units != n_units)) d = d->next;
-    if (!d) return divide(record, device, n_units, out_division);
-    *out_division = d;
+    if (!d) return divide(record, device, n_units, out_parts);
+    *out_parts = d;
     return CLG_OK;
 }
 
 clg_status cpu_parts_take(const device_record *record, cl_device_id device, uint32_t n_units,
-                          uint32_t part, cl_device_id *out_device)
+                          uint32_t part, cpu_parts **out_parts, cl_device_id *out_device)
 {
-    division *d;
-    const uint32_t n = record->compute_units / n_units;
+    cpu_parts *d;
+    const uint32_t n = count_parts(record, n_units);
     if (part >= n)
         return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
                          "there is no part %u of '%s': %u compute units make %u part%s of %u",
@@ -77,7 +86,28 @@ clg_status cpu_parts_take(const device_record *record, cl_device_id device, uint
                          n == 1 ? "" : "s", (unsigned)n_units);
     mutex_lock(&lock);
     const clg_status status = find(record, device, n_units, &d);
-    if (status == CLG_OK) *out_device = d->parts[part];
+    if (status == CLG_OK) {
+        d->n_users++;
+        *out_parts = d;
+        *out_device = d->parts[part];
+    }
     mutex_unlock(&lock);
     return status;
+}
+
+void cpu_parts_release(cpu_parts *parts)
+{
+    if (!parts) return;
+    mutex_lock(&lock);
+    const bool is_unused = --parts->n_users == 0;
+    for (cpu_parts **at = &divisions; is_unused && *at; at = &(*at)->next)
+        if (*at == parts) {
+            *at = parts->next;
+            break;
+        }
+    mutex_unlock(&lock);
+    if (!is_unused) return;
+    for (uint32_t i = 0; i < parts->n_parts; i++) (void)cl.ReleaseDevice(parts->parts[i]);
+    memory_free(parts->parts);
+    memory_free(parts);
 }
