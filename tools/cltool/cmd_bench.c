@@ -394,9 +394,11 @@ static json_t *result_json(const bench *b, const bench_result *r)
 {
     char hex[24];
     (void)snprintf(hex, sizeof hex, "%016llx", (unsigned long long)r->digest);
-    json_t *device_ms =
-        json_pack("{s:f, s:f}", "min", r->device_time.min, "median", r->device_time.median);
-    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:I, s:I, s:I, "
+    json_t *device_ms = NULL; /* of several devices there is none */
+    if (r->has_device_time)
+        device_ms =
+            json_pack("{s:f, s:f}", "min", r->device_time.min, "median", r->device_time.median);
+    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o*, s:f, s:f, s:f, s:I, s:I, s:I, "
                      "s:I, s:I, s:I, "
                      "s:I, s:s}",
                      "model", output_json_text(b->engine.model_path), "device",
