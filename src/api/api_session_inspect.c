@@ -113,44 +113,52 @@ clg_status clg_session_keep_values(clg_session *session, const char *const *name
     return status;
 }
 
-/* Appends a copy of the profile of s's last run. */
-static clg_status append_profile(const clg_session *s, clg_step_profile **steps, size_t *n,
-                                 size_t *capacity)
+/* Returns the i-th session whose steps are the profile of s: of a device that took part in the last
+ * run of a session over several, or s itself; NULL for one that took no part. */
+static const clg_session *profiled_session(const clg_session *s, size_t i)
 {
-    if (!s->exec->context->profiling)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_session_profile: the context was made without profiling");
-    CLG_TRY(MEMORY_RESERVE(*steps, *capacity, *n + s->n_profile + 1));
-    if (s->n_profile) memcpy(*steps + *n, s->profile, s->n_profile * sizeof **steps);
-    *n += s->n_profile;
+    const multi_session *m = s->multi;
+    if (!m) return s;
+    return m->parts[i].rows > 0 && !m->parts[i].is_lost ? m->parts[i].session : NULL;
+}
+
+/* Copies the profiles of the last run, device after device. */
+static clg_status copy_profiles(const clg_session *s, clg_step_profile **out_steps, size_t *out_n)
+{
+    const size_t n_sessions = s->multi ? s->multi->n_parts : 1;
+    size_t n = 0;
+    for (size_t i = 0; i < n_sessions; i++) {
+        const clg_session *one = profiled_session(s, i);
+        if (one && !one->exec->context->profiling)
+            return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                             "clg_session_profile: the context was made without profiling");
+        n += one ? one->n_profile : 0;
+    }
+    clg_step_profile *steps = memory_zalloc(n + 1, sizeof *steps);
+    if (!steps) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *out_n = 0;
+    for (size_t i = 0; i < n_sessions; i++) {
+        const clg_session *one = profiled_session(s, i);
+        if (!one || one->n_profile == 0) continue;
+        memcpy(steps + *out_n, one->profile, one->n_profile * sizeof *steps);
+        *out_n += one->n_profile;
+    }
+    *out_steps = steps;
     return CLG_OK;
 }
 
 clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps,
                                size_t *out_n_steps)
 {
-    size_t n = 0, capacity = 0;
-    clg_step_profile *steps = NULL;
     API_REQUIRE(out_steps);
     API_REQUIRE(out_n_steps);
     *out_steps = NULL;
     *out_n_steps = 0;
     API_REQUIRE_DEVICE(session);
     CLG_TRY(session_enter(session));
-    const multi_session *m = session->multi;
-    clg_status status = m ? CLG_OK : append_profile(session, &steps, &n, &capacity);
-    for (size_t i = 0; m && i < m->n_parts && status == CLG_OK; i++)
-        if (m->parts[i].rows > 0 && !m->parts[i].is_lost)
-            status = append_profile(m->parts[i].session, &steps, &n, &capacity);
-    if (status == CLG_OK && !steps) status = MEMORY_RESERVE(steps, capacity, 1);
+    const clg_status status = copy_profiles(session, out_steps, out_n_steps);
     session_leave(session);
-    if (status != CLG_OK) {
-        memory_free(steps);
-        return status;
-    }
-    *out_steps = steps;
-    *out_n_steps = n;
-    return CLG_OK;
+    return status;
 }
 
 void clg_session_profile_free(clg_step_profile *steps, size_t n_steps)
