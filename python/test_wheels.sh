@@ -34,24 +34,8 @@ unmount() {
   rm -rf "$work"
 }
 trap unmount EXIT
-passed=0
-failed=0
-skipped=0
-
-check() { # NAME COMMAND...
-  local code=0
-  "${@:2}" >"$work/output" 2>&1 </dev/null || code=$?
-  case $code in
-    0) passed=$((passed + 1)) && echo "pass  $1: $(tail -n 1 "$work/output")" ;;
-    77) skipped=$((skipped + 1)) && echo "skip  $1: $(tail -n 1 "$work/output")" ;;
-    *)
-      failed=$((failed + 1))
-      echo "FAIL  $1"
-      tail -n 60 "$work/output"
-      ;;
-  esac
-  return "$code"
-}
+# shellcheck source=/dev/null
+. tools/checks.bash
 skip() {
   echo "$*"
   exit 77
@@ -91,7 +75,7 @@ here() {
   PYTHON=$python python/test.sh --wheel "$(wheel "$(uname -m)")"
 }
 
-# Sources of the tests, but nothing that was built, in a system of its own.
+# Sources of the tests, but nothing that was built, in a fresh system.
 in_chroot() ( # SUITE ARCHITECTURE ARCH PACKAGE... -- ARGUMENT... of pytest
   set -e
   suite=$1 architecture=$2 arch=$3
@@ -142,5 +126,4 @@ check "tests in Debian 13" in_chroot trixie amd64 x86_64 "${trixie[@]}" --
 check "tests for aarch64" in_chroot bookworm arm64 aarch64 "${bookworm[@]}" -- \
   --ignore=/opt/tests/python/tests/test_process.py \
   -k 'not (OnnxBackend or sklearn or memory)'
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+checks_finish

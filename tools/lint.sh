@@ -3,30 +3,15 @@
 #
 # Every check that needs no device: layout, clang-tidy, shellcheck, and the scripts of tests/lint.
 # Needs a configured build folder for clang-tidy: tools/lint.sh [BUILD], default build.
-# Ends with `N passed, N failed`.
+# Ends with `N passed, N failed, N skipped`.
 set -uo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root" || exit 1
 build=${1:-build}
 export CLG_SOURCE_DIR=$root CLG_BUILD_DIR=$build
 
-passed=0
-failed=0
-check() { # NAME COMMAND...
-  local name=$1 output code=0
-  shift
-  output=$("$@" 2>&1) || code=$?
-  if [ $code -eq 0 ]; then
-    passed=$((passed + 1))
-    echo "pass  $name"
-  elif [ $code -eq 77 ]; then
-    echo "skip  $name: $output"
-  else
-    failed=$((failed + 1))
-    echo "FAIL  $name"
-    printf '%s\n' "$output" | head -n 100
-  fi
-}
+# shellcheck source=/dev/null
+. tools/checks.bash
 
 c_files() { # FOLDER...
   find "$@" -type f \( -name "*.[ch]" -o -name "*.cl" -o -name "*.clh" \) 2>/dev/null | sort
@@ -63,7 +48,7 @@ tidy() {
 } 2> >(grep -vE '^[0-9]+ (warning|error).* generated' >&2)
 shell_scripts() {
   {
-    find tools tests cmake examples -name '*.sh' -type f 2>/dev/null
+    find tools tests cmake examples python onnxruntime -name '*.sh' -type f 2>/dev/null
     echo .ci/run
   } | sort | xargs -d '\n' shellcheck -x --exclude=SC2317 # functions called by trap and by name
 }
@@ -80,5 +65,4 @@ done
 # term.
 python3 tests/lint/words.py | tail -n 20
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+checks_finish

@@ -25,28 +25,10 @@ build=$root/build
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 jobs=${CLG_JOBS:-$(nproc)}
-passed=0
-failed=0
-skipped=0
-
-check() { # NAME COMMAND...
-  local name=$1 code=0
-  shift
-  "$@" >"$log/output" 2>&1 </dev/null || code=$?
-  case $code in
-    0) passed=$((passed + 1)) && echo "pass  $name" ;;
-    77) skipped=$((skipped + 1)) && echo "skip  $name: $(tail -n 1 "$log/output")" ;;
-    *)
-      failed=$((failed + 1))
-      echo "FAIL  $name"
-      tail -n 60 "$log/output"
-      ;;
-  esac
-  return "$code"
-}
+# shellcheck source=/dev/null
+. tools/checks.bash
 finish() {
-  echo "$passed passed, $failed failed, $skipped skipped"
-  [ "$failed" -eq 0 ]
+  checks_finish
   exit
 }
 
