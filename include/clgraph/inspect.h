@@ -20,8 +20,9 @@ CLG_API void clg_text_free(char *text);
 
 /* Resolves a selector, as described at clg_context_create, to devices: *out_indices are indices
  * into clg_device_list's array, best first. Comma-separated selectors ("gpu,cpu") and "all" give
- * several. fallback is the selector to use when nothing matches; it may be NULL. The array is freed
- * by clg_indices_free, which accepts NULL. Errors: NO_OPENCL, NO_DEVICE. */
+ * several; a part of a CPU ("cpu/1") gives its device. fallback is the selector to use when nothing
+ * matches; it may be NULL. The array is freed by clg_indices_free, which accepts NULL. Errors:
+ * NO_OPENCL, NO_DEVICE. */
 CLG_API CLG_MUST_USE clg_status clg_device_select(const char *selector, const char *fallback,
                                                   size_t **out_indices, size_t *out_n_indices);
 CLG_API void clg_indices_free(size_t *indices);

@@ -17,6 +17,7 @@
 /* An input as the caller set it. */
 typedef struct session_input {
     clg_value *value;  /* set by the caller; a reference; NULL: none */
+    uint64_t n_sets;   /* how often it was set: tells one setting from the next */
     shape hint;        /* from clg_session_set_input_shape; RANK_UNKNOWN: none */
     void *mapped;      /* host address of the frame's memory, mapped for the caller; NULL: not */
     shape mapped_dims; /* the shape to be filled in */

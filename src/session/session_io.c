@@ -179,6 +179,7 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
         value_retain(v);
     forget_input(s, index);
     s->inputs[index].value = v;
+    s->inputs[index].n_sets++;
     return CLG_OK;
 }
 
@@ -189,6 +190,7 @@ static clg_status lend_host_memory(clg_session *s, size_t index, const shape *di
     CLG_TRY(tensor_create(session_input_port(s, index)->dtype, dims, &t));
     const clg_status status = value_create_host(t, &s->inputs[index].value);
     if (status == CLG_OK) *out_data = t->data;
+    s->inputs[index].n_sets++;
     tensor_free(t);
     return status;
 }

@@ -10,7 +10,7 @@
 /* More than any machine has; a driver may claim any number of units. */
 #define MAX_PARTS 4096
 
-/* A device, divided into parts of n_units units; what remains of it is no part. */
+/* A device, divided into parts of n_units units; a rest of fewer units is not used. */
 struct cpu_parts {
     size_t n_users; /* contexts */
     cl_device_id device;

@@ -197,7 +197,7 @@ static clg_status check_inputs(const batch_node *c)
         const uint32_t bit = (uint32_t)1 << (i < 31 ? i : 31);
         if (!v || v->kind == BATCH_FREE) continue;
         if (c->input_facts[i].kind != CLG_VALUE_TENSOR)
-            return batch_refuse(c, "input %zu depends on the batch and is no tensor", i);
+            return batch_refuse(c, "input %zu depends on the batch and is not a tensor", i);
         if (v->kind == BATCH_ROWS && !(c->rule->rows & bit))
             return batch_refuse(c, "input %zu carries the batch, but holds for all rows", i);
         if (v->kind == BATCH_COUNTS && !(c->rule->counts & bit))

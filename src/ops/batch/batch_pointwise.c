@@ -99,79 +99,24 @@ clg_status batch_pass_broadcast(batch_node *c)
 
 /* ---- shape arithmetic ------------------------------------------------------------------------ */
 
-typedef batch_term (*element_function)(batch_symbols *s, const batch_term *a, const batch_term *b,
-                                       const batch_term *third);
+/* An element of the result, of one of each operand. */
+typedef batch_term (*element_function)(batch_symbols *s, const batch_term *a, const batch_term *b);
 
-static batch_term add(batch_symbols *s, const batch_term *a, const batch_term *b,
-                      const batch_term *third)
+static batch_term quotient(batch_symbols *s, const batch_term *a, const batch_term *b)
 {
-    (void)third;
-    return term_add(s, a, b);
-}
-
-static batch_term sub(batch_symbols *s, const batch_term *a, const batch_term *b,
-                      const batch_term *third)
-{
-    (void)third;
-    return term_sub(s, a, b);
-}
-
-static batch_term mul(batch_symbols *s, const batch_term *a, const batch_term *b,
-                      const batch_term *third)
-{
-    (void)third;
-    return term_mul(s, a, b);
-}
-
-static batch_term divide(batch_symbols *s, const batch_term *a, const batch_term *b,
-                         const batch_term *third)
-{
-    (void)third;
     return term_div(s, a, b, NULL);
 }
 
-static batch_term equal(batch_symbols *s, const batch_term *a, const batch_term *b,
-                        const batch_term *third)
-{
-    (void)third;
-    return term_same(s, a, b);
-}
-
-static batch_term least(batch_symbols *s, const batch_term *a, const batch_term *b,
-                        const batch_term *third)
-{
-    (void)third;
-    return term_min(s, a, b);
-}
-
-static batch_term most(batch_symbols *s, const batch_term *a, const batch_term *b,
-                       const batch_term *third)
-{
-    (void)third;
-    return term_max(s, a, b);
-}
-
-static batch_term where(batch_symbols *s, const batch_term *a, const batch_term *b,
-                        const batch_term *third)
-{
-    return term_choose(s, a, b, third);
-}
-
-static const struct {
-    const char *name;
-    size_t n_inputs;
-    element_function function;
-} element_functions[] = {{"Add", 2, add},    {"Sub", 2, sub},     {"Mul", 2, mul},
-                         {"Div", 2, divide}, {"Equal", 2, equal}, {"Max", 2, most},
-                         {"Min", 2, least},  {"Where", 3, where}};
-
 static element_function function_of(const batch_node *c)
 {
-    const size_t n = sizeof element_functions / sizeof *element_functions;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(c->node->op_type, element_functions[i].name) == 0 &&
-            c->n_inputs == element_functions[i].n_inputs)
-            return element_functions[i].function;
+    static const struct {
+        const char *name;
+        element_function function;
+    } rows[] = {{"Add", term_add},    {"Sub", term_sub}, {"Mul", term_mul}, {"Div", quotient},
+                {"Equal", term_same}, {"Max", term_max}, {"Min", term_min}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (c->n_inputs == 2 && strcmp(c->node->op_type, rows[i].name) == 0)
+            return rows[i].function;
     return NULL;
 }
 
@@ -206,8 +151,8 @@ static clg_status pass_elements(batch_node *c)
     const batch_term *given[3];
     size_t counts[3], n = 1;
     const element_function function = function_of(c);
-    const bool is_copy = !function && is_conversion(c);
-    const size_t n_given = is_copy ? 1 : function ? c->n_inputs : 0;
+    const bool is_choice = strcmp(c->node->op_type, "Where") == 0;
+    const size_t n_given = function ? 2 : is_choice ? 3 : is_conversion(c) ? 1 : 0;
     for (size_t i = 0; i < n_given; i++) {
         given[i] = batch_elements(c, i, &counts[i]);
         if (!given[i] || (counts[i] != 1 && n != 1 && counts[i] != n)) return CLG_OK;
@@ -217,10 +162,11 @@ static clg_status pass_elements(batch_node *c)
     if (n_given == 0 || c->outputs[0].rank > 1 || !is_exact(dtype)) return CLG_OK;
     batch_term *made = arena_alloc(c->memory, n + 1, sizeof *made);
     for (size_t k = 0; made && k < n; k++) {
-        const batch_term *a = &given[0][counts[0] == 1 ? 0 : k];
-        const batch_term *b = n_given > 1 ? &given[1][counts[1] == 1 ? 0 : k] : a;
-        const batch_term *third = n_given > 2 ? &given[2][counts[2] == 1 ? 0 : k] : a;
-        made[k] = is_copy ? converted(c, a) : function(c->symbols, a, b, third);
+        const batch_term *at[3];
+        for (size_t i = 0; i < n_given; i++) at[i] = &given[i][counts[i] == 1 ? 0 : k];
+        made[k] = function    ? function(c->symbols, at[0], at[1])
+                  : is_choice ? term_choose(c->symbols, at[0], at[1], at[2])
+                              : converted(c, at[0]);
     }
     return batch_set_elements(c, 0, n, made);
 }

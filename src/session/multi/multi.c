@@ -24,25 +24,14 @@ static clg_status make_part(multi_session *m, multi_part *part, clg_session *s)
 {
     *part = (multi_part){.owner = m, .session = s, .guess = guess_speed(s)};
     part->constants = memory_zalloc(m->n_inputs + 1, sizeof *part->constants);
-    part->constants_of = memory_zalloc(m->n_inputs + 1, sizeof *part->constants_of);
-    return part->constants && part->constants_of ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-}
-
-static void free_part(multi_part *part, size_t n_inputs)
-{
-    if (part->session) multi_stop(part);
-    for (size_t i = 0; i < n_inputs; i++) {
-        if (part->constants) value_free(part->constants[i]);
-        if (part->constants_of) value_free(part->constants_of[i]);
-    }
-    memory_free(part->constants);
-    memory_free(part->constants_of);
-    part->constants = part->constants_of = NULL;
+    part->constant_sets = memory_zalloc(m->n_inputs + 1, sizeof *part->constant_sets);
+    return part->constants && part->constant_sets ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static void free_multi(multi_session *m)
 {
-    for (size_t i = 0; i < m->n_parts; i++) free_part(&m->parts[i], m->n_inputs);
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (m->parts[i].session) multi_stop(&m->parts[i]);
     multi_release(m);
 }
 

@@ -20,14 +20,16 @@ typedef struct multi_piece {
     size_t part;
     int64_t first_row, n_rows;
     size_t n_inputs, n_outputs;
-    clg_call_input *inputs;        /* what is not set is missing */
-    clg_call_output *outputs;      /* all of the model's, in its order */
+    clg_call_input *inputs;        /* those that are set */
     int64_t (*dims)[CLG_MAX_RANK]; /* of the inputs */
     clg_value **values;            /* references that keep the inputs' memory */
-    tensor **copies;               /* or the rows themselves, where a device may hang */
+    tensor **copies;               /* of the rows, where a device may hang; else NULL */
+    size_t *ports;                 /* which inputs of the model they are */
+    uint64_t *residents;           /* n_sets of one that is copied to the device; else 0 */
+    clg_call_output *outputs;      /* all of the model's, in its order */
     bool is_trial;                 /* a run on zeros of the shapes that are set, for its time */
     double seconds;                /* of the run */
-    error_record result;
+    error_record result; /* DEVICE_LOST until it is done, and for good if the run gave it up */
 } multi_piece;
 
 /* A device of the session. */
@@ -45,8 +47,9 @@ typedef struct multi_part {
     double rows_per_s;  /* measured; 0: not yet */
     int64_t warm_rows;  /* the last run's; the first run of a size is not measured, as it plans */
     unsigned n_idle;    /* runs without rows since its speed was measured */
-    /* An input without a batch that was copied to the device: the value, and of which. */
-    clg_value **constants, **constants_of;
+    /* Inputs without a batch that were copied to the device, and n_sets of the input then. */
+    clg_value **constants;
+    uint64_t *constant_sets;
     uint64_t rows; /* of the last run, as the following */
     double busy_s, whole_s;
 } multi_part;
@@ -60,6 +63,7 @@ typedef struct multi_output {
     void *whole;        /* where the pieces of this run write their rows; NULL: nowhere yet */
     tensor *whole_host; /* owner of that memory, if it is the session's */
     bool is_calls;      /* it is that of the clg_session_call in progress */
+    shape whole_dims;   /* as predicted */
     size_t row_bytes;
 } multi_output;
 

@@ -62,6 +62,7 @@ static clg_status place_output(clg_session *s, size_t i, int64_t n_rows)
         tensor_bytes_of(o->dtype, &dims, &size_bytes) != CLG_OK || size_bytes % (size_t)n_rows)
         return CLG_OK;
     o->row_bytes = size_bytes / (size_t)n_rows;
+    o->whole_dims = dims;
     if (out->bound) {
         o->whole = bound_memory(out, o->dtype, &dims);
         return CLG_OK;
@@ -118,12 +119,13 @@ static clg_status join_dims(const clg_session *s, size_t i, int axis, multi_piec
     return CLG_OK;
 }
 
-/* Returns whether all pieces have written their rows where they belong. */
-static bool is_in_place(const multi_session *m, size_t i, multi_piece *const *pieces,
-                        size_t n_pieces)
+/* Returns whether the output is as it was predicted, and all pieces have written their rows where
+ * they belong. */
+static bool is_in_place(const multi_session *m, size_t i, clg_dtype dtype, const shape *dims,
+                        multi_piece *const *pieces, size_t n_pieces)
 {
     const multi_output *o = &m->outputs[i];
-    if (!o->whole) return false;
+    if (!o->whole || dtype != o->dtype || !shape_equal(dims, &o->whole_dims)) return false;
     for (size_t k = 0; k < n_pieces; k++) {
         const clg_call_output *out = &pieces[k]->outputs[i];
         if (out->value || out->size_bytes != o->row_bytes * (size_t)pieces[k]->n_rows) return false;
@@ -145,7 +147,7 @@ static clg_status copy_pieces(const clg_session *s, size_t i, int axis, const sh
         const size_t block = n_blocks ? o->size_bytes / n_blocks : 0;
         if (block * n_blocks != o->size_bytes)
             return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                             "output '%s': rows of %s that are no whole bytes cannot be joined",
+                             "output '%s': rows of %s that are not whole bytes cannot be joined",
                              output_name(s, i), dtype_name(o->dtype));
         const char *from = piece_data(o);
         for (size_t b = 0; block && b < n_blocks; b++)
@@ -213,7 +215,7 @@ static clg_status gather_output(clg_session *s, size_t i, multi_piece *const *pi
     shape dims;
     out->in_call_data = false;
     CLG_TRY(join_dims(s, i, axis, pieces, n, &dtype, &dims));
-    CLG_TRY(!is_common && is_in_place(s->multi, i, pieces, n)
+    CLG_TRY(!is_common && is_in_place(s->multi, i, dtype, &dims, pieces, n)
                 ? keep_place(s, i)
                 : join_by_copy(s, i, axis, dtype, &dims, pieces, n));
     out->dtype = o->dtype = dtype;

@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* An input without a batch that is larger is copied to the device once, not for each run. Smaller
- * ones stay where planning can read them. */
+/* An input without a batch of this size or more is copied to each device once, not for each run.
+ * Smaller ones stay where planning can read them. */
 #define LARGE_CONSTANT_BYTES 4096
 #define N_TRIALS 2 /* runs on zeros that measure the speeds in a preparation */
 
@@ -44,7 +44,10 @@ static clg_status count_rows(const clg_session *s, int64_t *out_rows)
         if (v->dims.rank < 1)
             return error_set(CLG_ERROR_SHAPE, "input '%s' has no first dimension",
                              input_name(s, i));
-        if (first == SIZE_MAX) *out_rows = v->dims.dims[first = i, 0];
+        if (first == SIZE_MAX) {
+            first = i;
+            *out_rows = v->dims.dims[0];
+        }
         if (v->dims.dims[0] != *out_rows)
             return error_set(CLG_ERROR_SHAPE,
                              "inputs '%s' and '%s' have %lld and %lld rows, which are to be "
@@ -60,8 +63,7 @@ static clg_status count_rows(const clg_session *s, int64_t *out_rows)
     return CLG_OK;
 }
 
-/* Returns whether dtypes and shapes, but for the number of rows, are those of the last run; keeps
- * the shapes. */
+/* Returns whether the shapes, but for the number of rows, are those of the last run; keeps them. */
 static bool compare_shapes(clg_session *s)
 {
     multi_session *m = s->multi;
@@ -77,83 +79,81 @@ static bool compare_shapes(clg_session *s)
     return is_alike;
 }
 
-/* Sets *out_value to what the part's session gets for an input without a batch; borrowed. */
-static clg_status constant_for(const clg_session *s, multi_part *part, size_t i,
-                               clg_value **out_value)
+/* Returns whether an input without a batch is copied to the devices. Data that is lent to a call is
+ * not: the next call has other data. */
+static bool is_resident(const session_input *in)
 {
-    clg_value *v = s->inputs[i].value, *copy;
-    const device_context *context = part->session->exec->context;
-    *out_value = v;
-    if (v == &s->inputs[i].loan.value || v->kind != CLG_VALUE_TENSOR || v->dtype == CLG_STRING ||
-        !v->host || v->size_bytes < LARGE_CONSTANT_BYTES ||
-        ocl_context_caps(context->ocl)->kind == CLG_DEVICE_CPU)
-        return CLG_OK;
-    if (part->constants_of[i] != v || value_is_lost(part->constants[i])) {
-        ocl_buffer *b;
-        CLG_TRY(ocl_buffer_create(context->ocl, v->size_bytes, OCL_BUFFER_DEVICE, &b));
-        CLG_TRY(context_wrap_buffer((device_context *)(uintptr_t)context, b, 0, v->dtype, &v->dims,
-                                    &copy));
-        const clg_status status = value_write(copy, v->host->data, v->size_bytes);
-        if (status != CLG_OK) {
-            value_free(copy);
-            return status;
-        }
-        value_free(part->constants[i]);
-        value_free(part->constants_of[i]);
-        part->constants[i] = copy;
-        part->constants_of[i] = value_retain(v);
-    }
-    *out_value = part->constants[i];
-    return CLG_OK;
+    const clg_value *v = in->value;
+    return v != &in->loan.value && v->kind == CLG_VALUE_TENSOR && v->dtype != CLG_STRING &&
+           v->host && v->size_bytes >= LARGE_CONSTANT_BYTES;
 }
 
-/* Makes `in` the piece's rows of input i: of the caller's memory, or of a copy if the device may
- * hang and read them later than the caller keeps them. */
-static clg_status cut_rows(const clg_session *s, multi_piece *piece, size_t i, clg_call_input *in)
+/* Sets *out_row_bytes to the bytes of a row of input i; refuses what cannot be divided. */
+static clg_status measure_rows(const clg_session *s, size_t i, size_t *out_row_bytes)
 {
-    clg_value *v = s->inputs[i].value;
-    const multi_session *m = s->multi;
-    const size_t n_rows = (size_t)v->dims.dims[0];
+    const clg_value *v = s->inputs[i].value;
+    const int64_t n_rows = v->dims.dims[0];
     if (!v->host || v->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "input '%s': strings and device memory are not divided among devices",
                          input_name(s, i));
-    const size_t row_bytes = n_rows ? v->size_bytes / n_rows : 0;
-    if (row_bytes * n_rows != v->size_bytes ||
-        (dtype_size(v->dtype) == 0 && n_rows && v->n_elements % (2 * v->dims.dims[0]) != 0))
+    const bool has_two_in_a_byte = dtype_size(v->dtype) == 0;
+    if (has_two_in_a_byte && n_rows > 0 && v->n_elements % (2 * n_rows) != 0)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                         "input '%s': rows of %s that are no whole bytes cannot be divided",
+                         "input '%s': rows of %s that are not whole bytes cannot be divided",
                          input_name(s, i), dtype_name(v->dtype));
+    *out_row_bytes = n_rows > 0 ? v->size_bytes / (size_t)n_rows : 0;
+    return CLG_OK;
+}
+
+/* Adds the piece's rows of input i: in the caller's memory, or in a copy if the device may hang and
+ * read them later than the caller keeps them. */
+static clg_status add_rows(const clg_session *s, multi_piece *piece, size_t i, size_t at)
+{
+    const clg_value *v = s->inputs[i].value;
+    clg_call_input *in = &piece->inputs[at];
+    size_t row_bytes;
+    CLG_TRY(measure_rows(s, i, &row_bytes));
     in->dtype = v->dtype;
     in->rank = (size_t)v->dims.rank;
-    memcpy(piece->dims[i], v->dims.dims, in->rank * sizeof(int64_t));
-    piece->dims[i][0] = piece->n_rows;
-    in->dims = piece->dims[i];
+    memcpy(piece->dims[at], v->dims.dims, in->rank * sizeof(int64_t));
+    piece->dims[at][0] = piece->n_rows;
+    in->dims = piece->dims[at];
     in->size_bytes = row_bytes * (size_t)piece->n_rows;
     in->data = (const char *)v->host->data + row_bytes * (size_t)piece->first_row;
-    piece->values[i] = value_retain(v);
-    if (m->hang_ms == 0 || in->size_bytes == 0) return CLG_OK;
+    if (s->multi->hang_ms == 0 || in->size_bytes == 0) return CLG_OK;
     shape dims;
     CLG_TRY(shape_make(in->rank, in->dims, &dims));
-    CLG_TRY(tensor_from_bytes(in->dtype, &dims, in->data, in->size_bytes, NULL, &piece->copies[i]));
-    in->data = piece->copies[i]->data;
+    CLG_TRY(
+        tensor_from_bytes(in->dtype, &dims, in->data, in->size_bytes, NULL, &piece->copies[at]));
+    in->data = piece->copies[at]->data;
     return CLG_OK;
+}
+
+/* Returns the graph whose names the piece uses: the model's, which the part's session keeps through
+ * a rebuild after a loss, even if the piece hangs for longer than the front lives. */
+static const graph *names_of(const multi_session *m, const multi_piece *piece)
+{
+    return m->parts[piece->part].session->exec->model->graph;
 }
 
 static clg_status fill_inputs(const clg_session *s, multi_piece *piece)
 {
-    multi_session *m = s->multi;
+    const multi_session *m = s->multi;
+    const graph *g = names_of(m, piece);
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (!s->inputs[i].value) continue; /* the part's run says so */
-        clg_call_input *in = &piece->inputs[piece->n_inputs];
-        in->name = input_name(m->parts[piece->part].session, i); /* lives as long as the run */
-        if (m->input_axes[i] == BATCH_NONE) {
-            CLG_TRY(constant_for(s, &m->parts[piece->part], i, &in->value));
-            piece->values[i] = value_retain(in->value);
-        } else {
-            CLG_TRY(cut_rows(s, piece, i, in));
-        }
-        piece->n_inputs++;
+        const size_t at = piece->n_inputs++;
+        clg_value *v = s->inputs[i].value;
+        piece->inputs[at].name = g->values[g->inputs[i]].name;
+        piece->ports[at] = i;
+        piece->values[at] = value_retain(v);
+        if (m->input_axes[i] != BATCH_NONE)
+            CLG_TRY(add_rows(s, piece, i, at));
+        else if (is_resident(&s->inputs[i]))
+            piece->residents[at] = s->inputs[i].n_sets;
+        else
+            piece->inputs[at].value = v;
     }
     return CLG_OK;
 }
@@ -163,19 +163,22 @@ static clg_status fill_inputs(const clg_session *s, multi_piece *piece)
 static clg_status fill_piece(const clg_session *s, multi_piece *piece)
 {
     const multi_session *m = s->multi;
-    const graph *of = m->parts[piece->part].session->exec->graph;
+    const graph *g = names_of(m, piece);
     piece->inputs = memory_zalloc(m->n_inputs + 1, sizeof *piece->inputs);
     piece->dims = memory_zalloc(m->n_inputs + 1, sizeof *piece->dims);
     piece->values = memory_zalloc(m->n_inputs + 1, sizeof *piece->values);
     piece->copies = memory_zalloc(m->n_inputs + 1, sizeof *piece->copies);
+    piece->ports = memory_zalloc(m->n_inputs + 1, sizeof *piece->ports);
+    piece->residents = memory_zalloc(m->n_inputs + 1, sizeof *piece->residents);
     piece->outputs = memory_zalloc(m->n_outputs + 1, sizeof *piece->outputs);
-    if (!piece->inputs || !piece->dims || !piece->values || !piece->copies || !piece->outputs)
+    if (!piece->inputs || !piece->dims || !piece->values || !piece->copies || !piece->ports ||
+        !piece->residents || !piece->outputs)
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     piece->n_outputs = m->n_outputs;
     for (size_t i = 0; i < m->n_outputs; i++) {
         const multi_output *o = &m->outputs[i];
         clg_call_output *out = &piece->outputs[i];
-        out->name = of->values[of->outputs[i]].name;
+        out->name = g->values[g->outputs[i]].name;
         if (!o->whole || o->row_bytes == 0) continue;
         out->data = (char *)o->whole + o->row_bytes * (size_t)piece->first_row;
         out->capacity_bytes = o->row_bytes * (size_t)piece->n_rows;
@@ -240,10 +243,10 @@ static void free_pieces(multi_plan *p)
     memory_free(p->pieces);
 }
 
-static bool is_of_lost_device(const multi_plan *p, const multi_piece *piece)
+/* Returns whether a call on the part failed since its device is lost. */
+static bool is_loss(const multi_part *part, clg_status status)
 {
-    const multi_part *part = &p->m->parts[piece->part];
-    return part->is_lost || (piece->result.status == CLG_ERROR_DEVICE_LOST &&
+    return part->is_lost || (status == CLG_ERROR_DEVICE_LOST &&
                              ocl_context_is_lost(part->session->exec->context->ocl));
 }
 
@@ -263,14 +266,14 @@ static clg_status all_are_lost(void)
     return status;
 }
 
-/* Marks the piece's device as lost. */
-static void lose(multi_plan *p, const multi_piece *piece)
+/* Marks a device as lost, with a warning unless there was one when it hung. */
+static void lose(multi_part *part)
 {
-    multi_part *part = &p->m->parts[piece->part];
+    if (!part->is_lost)
+        log_write(CLG_LOG_WARNING,
+                  "device %s was lost in a run over several devices: the others compute its rows",
+                  part->session->owner->info->selector);
     part->is_lost = true;
-    log_write(CLG_LOG_WARNING,
-              "device %s was lost in a run over several devices: the others compute its %lld rows",
-              part->session->owner->info->selector, (long long)piece->n_rows);
 }
 
 /* Waits for the pieces; runs those of lost devices again on the others until there is none. Returns
@@ -283,12 +286,12 @@ static clg_status finish_pieces(multi_plan *p)
         while (at < p->n_pieces && p->pieces[at]->result.status == CLG_OK) at++;
         if (at == p->n_pieces) return CLG_OK;
         multi_piece *failed = p->pieces[at];
-        const multi_part *part = &p->m->parts[failed->part];
-        if (!is_of_lost_device(p, failed)) {
+        multi_part *part = &p->m->parts[failed->part];
+        if (!is_loss(part, failed->result.status)) {
             const clg_status status = error_restore(&failed->result);
             return error_prefix(status, "device %s", part->session->owner->info->selector);
         }
-        lose(p, failed);
+        lose(part);
         if (first_left(p->m) == p->m->n_parts) return all_are_lost();
         const int64_t first_row = failed->first_row, n_rows = failed->n_rows;
         drop_piece(p, at);
@@ -406,14 +409,15 @@ static void shape_to_prepare(const clg_session *s, size_t i, shape *out_dims)
 static int64_t rows_to_prepare(const clg_session *s)
 {
     const multi_session *m = s->multi;
-    int64_t n_rows = 0;
     for (size_t i = 0; i < m->n_inputs; i++) {
+        const session_input *in = &s->inputs[i];
+        const bool is_known = in->hint.rank != RANK_UNKNOWN || in->value;
         shape dims;
-        if (m->input_axes[i] == BATCH_NONE) continue;
+        if (m->input_axes[i] == BATCH_NONE || !is_known) continue;
         shape_to_prepare(s, i, &dims);
-        if (dims.rank > 0 && dims.dims[0] > n_rows) n_rows = dims.dims[0];
+        if (dims.rank > 0) return dims.dims[0];
     }
-    return n_rows < (int64_t)m->n_parts ? (int64_t)m->n_parts : n_rows;
+    return (int64_t)m->n_parts;
 }
 
 /* Sets the shapes of the part's rows. */
@@ -453,11 +457,24 @@ static clg_status prepare_part(const clg_session *s, multi_part *part, int64_t n
     return CLG_OK;
 }
 
-static clg_status prepare_parts(clg_session *s, clg_progress_callback progress, void *user)
+/* Prepares the parts for their shares of the rows; those of a lost device go to the others. */
+static clg_status prepare_parts(clg_session *s, int64_t n_rows, clg_progress_callback progress,
+                                void *user)
 {
     multi_session *m = s->multi;
-    for (size_t i = 0; i < m->n_parts; i++)
-        CLG_TRY(prepare_part(s, &m->parts[i], m->split[i], progress, user));
+    size_t i = 0;
+    multi_split(m, n_rows);
+    while (i < m->n_parts) {
+        multi_part *part = &m->parts[i];
+        const clg_status status = prepare_part(s, part, m->split[i], progress, user);
+        i++;
+        if (status == CLG_OK) continue;
+        if (!is_loss(part, status)) return status;
+        lose(part);
+        if (first_left(m) == m->n_parts) return all_are_lost();
+        multi_split(m, n_rows);
+        i = 0; /* parts that are ready for their new shares do nothing */
+    }
     return CLG_OK;
 }
 
@@ -469,8 +486,13 @@ static clg_status try_speeds(clg_session *s)
     for (size_t i = 0; i < p.m->n_parts && status == CLG_OK; i++)
         if (p.m->split[i]) status = add_trial(&p, i);
     multi_wait(p.m);
-    for (size_t i = 0; i < p.n_pieces && status == CLG_OK; i++)
-        status = error_restore(&p.pieces[i]->result);
+    for (size_t i = 0; i < p.n_pieces && status == CLG_OK; i++) {
+        multi_part *part = &p.m->parts[p.pieces[i]->part];
+        if (is_loss(part, p.pieces[i]->result.status))
+            lose(part); /* the next split leaves it out */
+        else
+            status = error_restore(&p.pieces[i]->result);
+    }
     if (status == CLG_OK) {
         keep_times(&p, 0);
         multi_learn(p.m);
@@ -486,9 +508,9 @@ clg_status multi_prepare(clg_session *s, clg_progress_callback progress, void *u
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     multi_forget_sizes(m);
     const int64_t n_rows = rows_to_prepare(s);
-    multi_split(m, n_rows);
-    CLG_TRY(prepare_parts(s, progress, user));
-    for (int i = 0; i < N_TRIALS; i++) CLG_TRY(try_speeds(s));
-    multi_split(m, n_rows);
-    return prepare_parts(s, progress, user);
+    for (int i = 0; i < N_TRIALS; i++) {
+        CLG_TRY(prepare_parts(s, n_rows, progress, user));
+        CLG_TRY(try_speeds(s));
+    }
+    return first_left(m) == m->n_parts ? all_are_lost() : prepare_parts(s, n_rows, progress, user);
 }

@@ -31,12 +31,20 @@ void multi_piece_free(multi_piece *piece)
     memory_free(piece->dims);
     memory_free(piece->values);
     memory_free(piece->copies);
+    memory_free(piece->ports);
+    memory_free(piece->residents);
     memory_free(piece);
 }
 
 void multi_release(multi_session *m)
 {
     if (!refcount_release(&m->refs)) return;
+    for (size_t k = 0; k < m->n_parts; k++) {
+        multi_part *part = &m->parts[k];
+        for (size_t i = 0; part->constants && i < m->n_inputs; i++) value_free(part->constants[i]);
+        memory_free(part->constants);
+        memory_free(part->constant_sets);
+    }
     memory_free(m->parts);
     memory_free(m->input_axes);
     memory_free(m->outputs);
@@ -51,29 +59,65 @@ void multi_release(multi_session *m)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static clg_status compute(const multi_session *m, clg_session *s, multi_piece *piece)
+static clg_status copy_to_device(device_context *context, const clg_value *v, clg_value **out_copy)
+{
+    ocl_buffer *b;
+    CLG_TRY(ocl_buffer_create(context->ocl, v->size_bytes, OCL_BUFFER_DEVICE, &b));
+    CLG_TRY(context_wrap_buffer(context, b, 0, v->dtype, &v->dims, out_copy));
+    const clg_status status = value_write(*out_copy, v->host->data, v->size_bytes);
+    if (status != CLG_OK) value_free(*out_copy);
+    return status;
+}
+
+/* Makes input `at` of the piece the copy on the part's device, which is made when the input was set
+ * since the last one, or the device was lost. */
+static clg_status use_copy(multi_part *part, multi_piece *piece, size_t at)
+{
+    const size_t i = piece->ports[at];
+    clg_value **copy = &part->constants[i];
+    if (!*copy || part->constant_sets[i] != piece->residents[at] || value_is_lost(*copy)) {
+        clg_value *made;
+        CLG_TRY(copy_to_device(part->session->exec->context, piece->values[at], &made));
+        value_free(*copy);
+        *copy = made;
+        part->constant_sets[i] = piece->residents[at];
+    }
+    piece->inputs[at].value = *copy;
+    return CLG_OK;
+}
+
+static clg_status call(multi_part *part, multi_piece *piece)
+{
+    clg_session *s = part->session;
+    CLG_TRY(session_renew(s)); /* copies are made in its context */
+    for (size_t at = 0; at < piece->n_inputs; at++)
+        if (piece->residents[at]) CLG_TRY(use_copy(part, piece, at));
+    return session_call(s, piece->inputs, piece->n_inputs, piece->outputs, piece->n_outputs);
+}
+
+static clg_status compute(multi_part *part, multi_piece *piece)
 {
     limits_scope scope;
-    if (cancel_is_triggered(&m->cancel))
+    if (cancel_is_triggered(&part->owner->cancel))
         return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
-    if (piece->is_trial) return session_prepare(s, NULL, NULL);
-    limits_enter(&scope, NULL, s->exec->budget, LIMIT_COMPILE);
-    const clg_status status =
-        session_call(s, piece->inputs, piece->n_inputs, piece->outputs, piece->n_outputs);
+    if (piece->is_trial) return session_prepare(part->session, NULL, NULL);
+    limits_enter(&scope, NULL, part->session->exec->budget, LIMIT_COMPILE);
+    const clg_status status = call(part, piece);
     return limits_leave(&scope, status);
 }
 
-static void run_piece(multi_part *part, multi_piece *piece)
+/* Runs the piece; returns its time in seconds. */
+static double run_piece(multi_part *part, multi_piece *piece, error_record *out_result)
 {
     clg_session *s = part->session;
+    const uint64_t start_ns = time_now_ns();
     clg_status status = session_enter(s);
     if (status == CLG_OK) {
-        const uint64_t start_ns = time_now_ns();
-        status = compute(part->owner, s, piece);
-        piece->seconds = (double)(time_now_ns() - start_ns) * 1e-9;
+        status = compute(part, piece);
         session_leave(s);
     }
-    error_save(status, &piece->result);
+    error_save(status, out_result);
+    return (double)(time_now_ns() - start_ns) * 1e-9;
 }
 
 static void *work(void *argument)
@@ -89,8 +133,13 @@ static void *work(void *argument)
         }
         multi_piece *piece = part->piece;
         mutex_unlock(&m->lock);
-        run_piece(part, piece);
+        error_record result;
+        const double seconds = run_piece(part, piece, &result);
         mutex_lock(&m->lock);
+        if (!part->has_hung) { /* else nobody waits for it */
+            piece->result = result;
+            piece->seconds = seconds;
+        }
         part->piece = NULL;
         part->has_hung = false;
         multi_piece_free(piece);
@@ -127,8 +176,8 @@ static size_t n_busy(const multi_session *m)
 }
 
 /* Adds the time since the last look to that which busy parts have spent in their device; gives up
- * on those that have spent too much. Planning and compiling do not count: they have limits of their
- * own. Call with the lock held. */
+ * on those that have spent too much. Planning and compiling do not count: they have other
+ * limits. Call with the lock held. */
 static void watch(multi_session *m, uint64_t elapsed_ns)
 {
     for (size_t i = 0; i < m->n_parts; i++) {
@@ -138,7 +187,9 @@ static void watch(multi_session *m, uint64_t elapsed_ns)
         part->waited_ns = is_in_device ? part->waited_ns + elapsed_ns : 0;
         if (part->waited_ns < (uint64_t)m->hang_ms * 1000000) continue;
         part->has_hung = part->is_lost = true;
-        log_write(CLG_LOG_WARNING, "device %s does not answer for %u ms, and counts as lost",
+        log_write(CLG_LOG_WARNING,
+                  "device %s does not answer for %u ms, and counts as lost: the others compute its "
+                  "rows",
                   part->session->owner->info->selector, (unsigned)m->hang_ms);
     }
 }

@@ -191,6 +191,32 @@ TEST(multi__results_belong_to_their_run)
     close_contexts(contexts, 2);
 }
 
+/* An input without a batch is copied to the devices when it is set, also if it is the same value. */
+TEST(multi__an_input_without_a_batch_is_set_again)
+{
+    enum { N = 6, SIZE = MULTI_K * MULTI_K };
+    clg_context *contexts[2];
+    open_contexts(contexts, 2);
+    clg_session *s = open_multi(contexts, 2);
+    clg_value *w;
+    float numbers[SIZE], c[SIZE];
+    multi_set(s, 0, N);
+    assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(MULTI_K, MULTI_K), &w));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < SIZE; i++) numbers[i] = (float)(i % 7 + round);
+        assert_ok(clg_value_write(w, numbers, sizeof numbers));
+        assert_ok(clg_session_set_input(s, "w", w));
+        for (int run = 0; run < 2; run++) {
+            assert_ok(clg_session_run(s));
+            assert_ok(clg_session_get_output_data(s, "c", c, sizeof c));
+            for (int i = 0; i < SIZE; i++) assert_true(c[i] == 2 * numbers[i]);
+        }
+    }
+    clg_value_free(w);
+    clg_session_free(s);
+    close_contexts(contexts, 2);
+}
+
 /* ---- preparing, asynchronous runs, clones, mapped inputs ------------------------------------- */
 
 TEST(multi__prepares_and_measures)
@@ -212,6 +238,12 @@ TEST(multi__prepares_and_measures)
     multi_set(s, 0, N);
     assert_ok(clg_session_run(s));
     expect_right(s, single, N);
+    multi_set(s, 0, 1); /* fewer rows than devices */
+    assert_ok(clg_session_prepare(s, NULL, NULL));
+    assert_ok(clg_session_parts(s, &parts, &n_parts));
+    assert_true((parts[0].share == 1 && parts[1].share == 0) ||
+                (parts[0].share == 0 && parts[1].share == 1));
+    clg_session_parts_free(parts, n_parts);
     clg_session_free(s);
     clg_session_free(single);
     close_contexts(contexts, 2);

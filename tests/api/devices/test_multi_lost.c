@@ -134,6 +134,27 @@ TEST(multi_lost__at_some_of_all_calls)
     lose_at_each(OPENCL_LOST_CALLS, CL_DEVICE_NOT_AVAILABLE, 5);
 }
 
+/* A device that is lost during a preparation leaves its rows to the others. */
+TEST(multi_lost__in_a_preparation)
+{
+    clg_session *s = open_multi(0);
+    multi_set(s, 0, N);
+    for (long n = 0;; n += 3) {
+        n_warnings = 0;
+        lost.arm(OPENCL_LOST_LAUNCHES, n, CL_OUT_OF_RESOURCES);
+        assert_ok(clg_session_prepare(s, NULL, NULL));
+        const bool has_fired = lost.has_fired();
+        lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
+        assert_int_equal(n_warnings, has_fired);
+        assert_ok(clg_session_run(s));
+        expect_right(s);
+        assert_int_equal(n_lost_parts(s), has_fired);
+        if (!has_fired) break;
+        recover_all();
+    }
+    clg_session_free(s);
+}
+
 TEST(multi_lost__one_after_the_other)
 {
     clg_session *s = open_multi(0);
@@ -171,11 +192,13 @@ TEST(multi_lost__that_hangs)
     multi_set(s, 0, N);
     for (int run = 0; run < 3; run++) assert_ok(clg_session_run(s));
     expect_right(s);
+    n_warnings = 0;
     lost.arm(OPENCL_LOST_CALLS, 0, OPENCL_LOST_STALL);
     assert_ok(clg_session_run(s));
     assert_true(lost.has_fired());
     expect_right(s);
     assert_int_equal(n_lost_parts(s), 1);
+    assert_int_equal(n_warnings, 1);
     assert_ok(clg_session_run(s)); /* without it */
     expect_right(s);
     lost.release();
