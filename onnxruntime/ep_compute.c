@@ -27,7 +27,7 @@ static clg_status view_input(const ep_program *p, const OrtValue *tensor, clg_ca
     if (input->value == NULL && memory != NULL &&
         api->MemoryDevice_GetDeviceType(memory) != OrtMemoryInfoDeviceType_CPU)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "input '%s' is at %p, which is no memory of a device of " EP_NAME
+                         "input '%s' is at %p, which is not memory of a device of " EP_NAME
                          " or was freed",
                          input->name, input->data);
     return CLG_OK;

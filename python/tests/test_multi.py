@@ -120,8 +120,8 @@ def test_parts_of_a_cpu(device):
         expect_product(session.run(None, {"x": x, "w": w}), x, w)
     parts = session.parts()
     assert [part.device for part in parts] == [f"{pocl.selector}/0", f"{pocl.selector}/1"]
-    halves = clgraph.InferenceSession(unary("Relu"), "pocl/0,pocl", cpu_threads=1)
-    assert len(halves.contexts) == 2
+    parts = clgraph.InferenceSession(unary("Relu"), "pocl/0,pocl", cpu_threads=1)
+    assert len(parts.contexts) == 2
     with pytest.raises(clgraph.Unsupported, match="no part"):
         clgraph.InferenceSession(unary("Relu"), f"pocl/0,pocl/{pocl.compute_units}")
 

@@ -30,7 +30,9 @@ static bool same_info(const clg_device_info *a, const clg_device_info *b)
            x.local_mem_bytes == y.local_mem_bytes && x.unified_memory == y.unified_memory &&
            x.probed == y.probed && x.fp16 == y.fp16 && x.fp64 == y.fp64 &&
            x.subgroups == y.subgroups && x.int8_dot == y.int8_dot && x.matrix == y.matrix &&
-           x.is_default == y.is_default;
+           x.is_default == y.is_default && x.vendor_id == y.vendor_id &&
+           x.pci_domain == y.pci_domain && x.pci_bus == y.pci_bus && x.pci_device == y.pci_device &&
+           x.pci_function == y.pci_function;
 }
 
 /* Sets *out_info to a copy of a description, with its strings, in the handle's arena; to the

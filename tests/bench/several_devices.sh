@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# tests/bench/several_devices.sh ONE SEVERAL MODEL OPTION...: what several devices add: rows a second
-# of MODEL on the device ONE and on the list SEVERAL, in turns, so that both meet the same noise of
+# tests/bench/several_devices.sh ONE SEVERAL MODEL OPTION...: what several devices add: rows a
+# second of MODEL on the device ONE and on the list SEVERAL, in turns, so that both meet the same noise of
 # the machine; and the ratio of the medians. OPTIONs are of cltool bench. ROUNDS: 5. CLTOOL: the
 # program, default build/cltool.
 #
-#   tests/bench/several_devices.sh cpu cpu/0,cpu/1 resnet50.onnx --batch 16 --dim height=224 --dim width=224
+#   tests/bench/several_devices.sh cpu cpu/0,cpu/1 resnet50.onnx --batch 16 --dim height=224 \
+#     --dim width=224
 set -euo pipefail
 one=${1:?ONE} several=${2:?SEVERAL} model=${3:?MODEL}
 shift 3

@@ -17,18 +17,20 @@ any() {
   sed -E -e 's/device [0-9]+:[0-9]+(\/[0-9]+)?: [0-9]+ rows, [0-9]+%/device P:D: N rows, N%/' \
     -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' -e 's/idle [0-9.]+ %/idle N %/' \
     -e "s/'[^']*': [0-9]+ compute units? makes? [0-9]+ parts? of/NAME: N units make N parts of/" |
-    perl -pe 's/-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?/sprintf("%.3g", $&)/ge; s/(largest difference) \S+/$1 N/; s/ +/ /g'
+    short
 }
 
 echo "== one run over both"
-show any -- run digits.onnx -i heldout.npy -d pocl/0,pocl --expect probabilities=heldout_probabilities.npy --rtol 1e-4 --atol 1e-5
-show any -- run digits.onnx -i heldout.npy -d pocl/0 --expect heldout_probabilities.npy --rtol 1e-4 --atol 1e-5 -q
+near=(--expect probabilities=heldout_probabilities.npy --rtol 1e-4 --atol 1e-5)
+show any -- run digits.onnx -i heldout.npy -d pocl/0,pocl "${near[@]}"
+show any -- run digits.onnx -i heldout.npy -d pocl/0 "${near[@]}" -q
 echo "== a model that has no batch runs on the first"
 fixed_graph() { relu_graph 4 2; }
 onnx_model fixed_graph >fixed.onnx
 show any -- run fixed.onnx --fill ones -d pocl/0,pocl
 echo "== measured"
-"$CLTOOL" bench digits.onnx --batch 64 --runs 5 -d pocl/0,pocl -q | grep -o 'device [0-9]*:[0-9]*/0,[0-9]*:[0-9]*, fp32, batch 64' |
+"$CLTOOL" bench digits.onnx --batch 64 --runs 5 -d pocl/0,pocl -q |
+  grep -o 'device [0-9]*:[0-9]*/0,[0-9]*:[0-9]*, fp32, batch 64' |
   sed 's/[0-9]*:[0-9]*/P:D/g'
 "$CLTOOL" profile digits.onnx --dim batch=64 --runs 3 -d pocl/0,pocl -q | grep -o 'Conv' | sort -u
 echo "== a stream takes parts too"

@@ -34,7 +34,7 @@ static void failed_allocations(void)
         api->ReleaseStatus(status);
     }
     OrtValue *nowhere = tensor_at(memory, NULL, ROWS);
-    expect_failure(try_dense(session, nowhere, y), "no memory of a device");
+    expect_failure(try_dense(session, nowhere, y), "not memory of a device");
     api->ReleaseValue(nowhere);
     EXPECT(stat("InUse") == in_use);
     write_seed(x, ROWS, 3);

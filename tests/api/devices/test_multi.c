@@ -191,7 +191,7 @@ TEST(multi__results_belong_to_their_run)
     close_contexts(contexts, 2);
 }
 
-/* An input without a batch is copied to the devices when it is set, also if it is the same value. */
+/* An input without a batch is copied to the devices when it is set, even to the same value. */
 TEST(multi__an_input_without_a_batch_is_set_again)
 {
     enum { N = 6, SIZE = MULTI_K * MULTI_K };
