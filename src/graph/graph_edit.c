@@ -69,7 +69,7 @@ static void map_ids(const value_id *ids, const value_id *from, size_t n, value_i
     for (size_t i = 0; i < n; i++) to[i] = from[i] == VALUE_NONE ? VALUE_NONE : ids[from[i]];
 }
 
-static clg_status inline_node(graph *g, const node *from, const value_id *ids)
+clg_status graph_copy_node(graph *g, const node *from, const value_id *ids)
 {
     node_id n;
     value_id *mapped =
@@ -97,7 +97,7 @@ clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, val
     if (!ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = inline_values(g, body, inputs, ids);
     for (size_t i = 0; i < body->n_nodes && status == CLG_OK; i++)
-        if (!body->nodes[i].removed) status = inline_node(g, &body->nodes[i], ids);
+        if (!body->nodes[i].removed) status = graph_copy_node(g, &body->nodes[i], ids);
     if (status == CLG_OK) map_ids(ids, body->outputs, body->n_outputs, out_outputs);
     memory_free(ids);
     return status;
