@@ -200,6 +200,9 @@ const char *value_text(const graph *g, value_id v, char buffer[VALUE_TEXT_BYTES]
 /* Writes "Conv" or "com.example.Conv", made fit as by name_text; returns buffer. */
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
 
+/* Calls visit for each value that the node uses: its inputs, and what its subgraphs capture. */
+void node_visit_uses(const node *n, void (*visit)(void *user, value_id v), void *user);
+
 /* For passes: replaces value `from` by `to` in the inputs of nodes and in the captures of their
  * subgraphs, but not in the graph's outputs. The time is that of the replaced uses, and once after
  * each graph_compact that of all uses. */

@@ -12,6 +12,7 @@ typedef struct part_copy {
     graph *to;
     value_id *ids; /* by value of `from`: its copy, or VALUE_NONE */
     value_id *origins; /* by input of `to`: the value of `from` */
+    clg_status status; /* of take_use */
 } part_copy;
 
 /* Sets *out_name to the name of value v of g as an input or output of a part; it lives in `memory`
@@ -51,41 +52,28 @@ static clg_status copy_value(part_copy *c, value_id v, bool is_named)
 /* Copies value v as an input, unless it is there, or is a constant. */
 static clg_status take_input(part_copy *c, value_id v)
 {
-    if (v == VALUE_NONE || c->ids[v] != VALUE_NONE) return CLG_OK;
+    if (c->ids[v] != VALUE_NONE) return CLG_OK;
     CLG_TRY(copy_value(c, v, true));
     if (c->to->values[c->ids[v]].constant) return CLG_OK;
     c->origins[c->to->n_inputs] = v;
     return graph_add_input(c->to, c->ids[v]);
 }
 
-static clg_status take_captures(part_copy *c, const node *n)
+static void take_use(void *user, value_id v)
 {
-    for (size_t k = 0; k < n->n_attributes; k++) {
-        if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-        const graph *body = n->attributes[k].as.graph;
-        for (size_t v = 0; v < body->n_values; v++)
-            if (body->values[v].is_outer) CLG_TRY(take_input(c, body->values[v].outer));
-    }
-    return CLG_OK;
+    part_copy *c = user;
+    if (c->status == CLG_OK) c->status = take_input(c, v);
 }
 
-/* Marks the inputs of the whole graph that the nodes or outputs of the part use. */
+static void mark_use(void *used, value_id v) { ((bool *)used)[v] = true; }
+
+/* Marks the values that the nodes or outputs of the part use. */
 static void mark_uses(const graph *g, const bool *nodes, const value_id *outputs, size_t n_outputs,
                       bool *used)
 {
     for (size_t i = 0; i < n_outputs; i++) used[outputs[i]] = true;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const node *n = &g->nodes[i];
-        if (!nodes[i]) continue;
-        for (size_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] != VALUE_NONE) used[n->inputs[k]] = true;
-        for (size_t k = 0; k < n->n_attributes; k++) {
-            if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-            const graph *body = n->attributes[k].as.graph;
-            for (size_t v = 0; v < body->n_values; v++)
-                if (body->values[v].is_outer) used[body->values[v].outer] = true;
-        }
-    }
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (nodes[i]) node_visit_uses(&g->nodes[i], mark_use, used);
 }
 
 static clg_status copy_inputs(part_copy *c, const bool *nodes, const value_id *outputs,
@@ -108,8 +96,8 @@ static clg_status copy_nodes(part_copy *c, const bool *nodes)
         const node *n = &g->nodes[i];
         if (!nodes[i]) continue;
         CLG_TRY(cancel_check("dividing the graph"));
-        for (size_t k = 0; k < n->n_inputs; k++) CLG_TRY(take_input(c, n->inputs[k]));
-        CLG_TRY(take_captures(c, n));
+        node_visit_uses(n, take_use, c);
+        CLG_TRY(c->status);
         for (size_t k = 0; k < n->n_outputs; k++)
             if (n->outputs[k] != VALUE_NONE) CLG_TRY(copy_value(c, n->outputs[k], false));
         CLG_TRY(graph_copy_node(c->to, n, c->ids));

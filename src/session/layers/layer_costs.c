@@ -38,6 +38,8 @@ typedef struct costing {
     value_id *constants;              /* of the nodes, one node after the other */
     size_t *constants_end;            /* by node: where its constants end */
     size_t n_constants, constants_capacity;
+    node_id node;      /* for note_use */
+    clg_status status; /* of note_use */
 } costing;
 
 static uint64_t bytes_of(const costing *k, value_id v)
@@ -56,7 +58,7 @@ static uint64_t bytes_of(const costing *k, value_id v)
 static bool is_constant(const costing *k, value_id v)
 {
     const value *x = &k->g->values[v];
-    return x->constant || (x->producer != NODE_NONE && k->c->is_constant[x->producer]);
+    return x->constant || (x->producer != NODE_NONE && k->c->is_apart[x->producer]);
 }
 
 static bool has_body(const node *n)
@@ -73,50 +75,70 @@ static void find_constant_nodes(costing *k)
         bool folds = op_folds(n) && !has_body(n);
         for (size_t a = 0; a < n->n_inputs && folds; a++)
             folds = n->inputs[a] == VALUE_NONE || is_constant(k, n->inputs[a]);
-        k->c->is_constant[i] = folds;
+        k->c->is_apart[i] = folds;
     }
 }
 
-static clg_status note_use(costing *k, value_id v, node_id n)
+static void mark_use(void *used, value_id v) { ((bool *)used)[v] = true; }
+
+/* Adds the nodes on which no output depends to those that belong to no block. */
+static clg_status find_dead_nodes(costing *k)
 {
+    const graph *g = k->g;
+    bool *used = memory_zalloc(g->n_values + 1, sizeof *used);
+    if (!used) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_outputs; i++) used[g->outputs[i]] = true;
+    for (size_t i = g->n_nodes; i-- > 0;) {
+        const node *n = &g->nodes[i];
+        bool is_used = false;
+        for (size_t o = 0; o < n->n_outputs; o++)
+            is_used |= n->outputs[o] != VALUE_NONE && used[n->outputs[o]];
+        if (is_used)
+            node_visit_uses(n, mark_use, used);
+        else
+            k->c->is_apart[i] = true;
+    }
+    memory_free(used);
+    return CLG_OK;
+}
+
+/* Notes that node k->node uses v. */
+static void note_use(void *user, value_id v)
+{
+    costing *k = user;
+    if (k->status != CLG_OK) return;
     if (is_constant(k, v)) {
-        CLG_TRY(MEMORY_RESERVE(k->constants, k->constants_capacity, k->n_constants + 1));
-        k->constants[k->n_constants++] = v;
-        return CLG_OK;
+        k->status = MEMORY_RESERVE(k->constants, k->constants_capacity, k->n_constants + 1);
+        if (k->status == CLG_OK) k->constants[k->n_constants++] = v;
+        return;
     }
-    if (k->first[v] == NODE_NONE) k->first[v] = n;
-    k->last[v] = n;
-    return CLG_OK;
+    if (k->first[v] == NODE_NONE) k->first[v] = k->node;
+    k->last[v] = k->node;
 }
 
-/* Adds what the graph of an attribute captures, and its constants. Nested captures are values of
- * the graph around them. */
-static clg_status note_body(costing *k, const graph *body, node_id n, bool is_outermost)
+/* Returns the bytes of the constants in the node's subgraphs. */
+static uint64_t inner_bytes(const node *n)
 {
-    for (size_t v = 0; v < body->n_values; v++) {
-        const value *x = &body->values[v];
-        if (is_outermost && x->is_outer) CLG_TRY(note_use(k, x->outer, n));
-        if (x->constant) k->inner_bytes[n] += x->constant->size_bytes;
+    uint64_t bytes = 0;
+    for (size_t a = 0; a < n->n_attributes; a++) {
+        if (n->attributes[a].type != ATTRIBUTE_GRAPH) continue;
+        const graph *body = n->attributes[a].as.graph;
+        for (size_t v = 0; v < body->n_values; v++)
+            if (body->values[v].constant) bytes += body->values[v].constant->size_bytes;
+        for (size_t i = 0; i < body->n_nodes; i++) bytes += inner_bytes(&body->nodes[i]);
     }
-    for (size_t i = 0; i < body->n_nodes; i++)
-        for (size_t a = 0; a < body->nodes[i].n_attributes; a++)
-            if (body->nodes[i].attributes[a].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(note_body(k, body->nodes[i].attributes[a].as.graph, n, false));
-    return CLG_OK;
+    return bytes;
 }
 
 static clg_status note_node(costing *k, node_id i)
 {
     const node *n = &k->g->nodes[i];
     uint64_t bytes = 0;
-    for (size_t a = 0; a < n->n_inputs; a++) {
-        if (n->inputs[a] == VALUE_NONE) continue;
-        CLG_TRY(note_use(k, n->inputs[a], i));
-        bytes += bytes_of(k, n->inputs[a]);
-    }
-    for (size_t a = 0; a < n->n_attributes; a++)
-        if (n->attributes[a].type == ATTRIBUTE_GRAPH)
-            CLG_TRY(note_body(k, n->attributes[a].as.graph, i, true));
+    k->node = i;
+    node_visit_uses(n, note_use, k);
+    k->inner_bytes[i] = inner_bytes(n);
+    for (size_t a = 0; a < n->n_inputs; a++)
+        if (n->inputs[a] != VALUE_NONE) bytes += bytes_of(k, n->inputs[a]);
     for (size_t o = 0; o < n->n_outputs; o++) {
         const value_id v = n->outputs[o];
         if (v == VALUE_NONE) continue;
@@ -124,15 +146,16 @@ static clg_status note_node(costing *k, node_id i)
         bytes += bytes_of(k, v);
     }
     k->work[i] = NODE_WORK + flops_of_node(n, k->facts) + WORK_PER_BYTE * (double)bytes;
-    return CLG_OK;
+    return k->status;
 }
 
 static clg_status note_nodes(costing *k)
 {
     find_constant_nodes(k);
+    CLG_TRY(find_dead_nodes(k));
     for (size_t v = 0; v < k->g->n_values; v++) k->first[v] = k->last[v] = NODE_NONE;
     for (node_id i = 0; i < k->g->n_nodes; i++) {
-        if (!k->c->is_constant[i]) CLG_TRY(note_node(k, i));
+        if (!k->c->is_apart[i]) CLG_TRY(note_node(k, i));
         k->constants_end[i] = k->n_constants;
     }
     return CLG_OK;
@@ -192,12 +215,12 @@ static void choose_cuts(costing *k)
         const size_t to = from + window < n ? from + window : n;
         size_t best = n;
         for (size_t i = from ? from : 1; i < to; i++) {
-            if (c->is_constant[i] || k->crossing[i] == NO_CUT) continue;
+            if (c->is_apart[i] || k->crossing[i] == NO_CUT) continue;
             if (best == n || cut_work(k, i) < cut_work(k, best)) best = i;
         }
         if (best == n) continue;
         bool has_nodes = false; /* in the block that ends here */
-        for (size_t i = c->starts[c->n_blocks]; i < best; i++) has_nodes |= !c->is_constant[i];
+        for (size_t i = c->starts[c->n_blocks]; i < best; i++) has_nodes |= !c->is_apart[i];
         if (has_nodes) c->starts[++c->n_blocks] = (node_id)best;
     }
     c->starts[++c->n_blocks] = (node_id)n;
@@ -231,7 +254,7 @@ static clg_status fill_memory(costing *k)
                     weights += bytes_of(k, v);
                 }
                 weights += k->inner_bytes[i];
-                if (!c->is_constant[i] && k->live[i] > peak) peak = k->live[i];
+                if (!c->is_apart[i] && k->live[i] > peak) peak = k->live[i];
             }
             c->weight_bytes[layer_index(c, first, b + 1)] = weights;
             c->part_bytes[layer_index(c, first, b + 1)] = weights + peak;
@@ -254,10 +277,10 @@ static clg_status allocate(costing *k)
     k->work = memory_zalloc(n, sizeof *k->work);
     k->inner_bytes = memory_zalloc(n, sizeof *k->inner_bytes);
     k->constants_end = memory_zalloc(n, sizeof *k->constants_end);
-    k->c->is_constant = memory_zalloc(n, sizeof *k->c->is_constant);
+    k->c->is_apart = memory_zalloc(n, sizeof *k->c->is_apart);
     k->c->starts = memory_zalloc(LAYER_MAX_BLOCKS + 3, sizeof *k->c->starts);
     return k->first && k->last && k->live && k->crossing && k->n_barred && k->work &&
-                   k->inner_bytes && k->constants_end && k->c->is_constant && k->c->starts
+                   k->inner_bytes && k->constants_end && k->c->is_apart && k->c->starts
                ? CLG_OK
                : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
@@ -311,7 +334,7 @@ void layer_costs_deinit(layer_costs *c)
     memory_free(c->cut_work);
     memory_free(c->weight_bytes);
     memory_free(c->part_bytes);
-    memory_free(c->is_constant);
+    memory_free(c->is_apart);
     *c = (layer_costs){0};
 }
 

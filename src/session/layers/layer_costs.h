@@ -12,7 +12,7 @@
 #define LAYER_MAX_BLOCKS 256
 
 /* Nodes that depend on constants only belong to no block: each part that uses their results has
- * copies of them. */
+ * copies of them. Nor do nodes on which no output depends. */
 typedef struct layer_costs {
     size_t n_blocks;
     node_id *starts;    /* n_blocks + 1: block i has the nodes starts[i] to starts[i + 1] - 1 */
@@ -22,7 +22,7 @@ typedef struct layer_costs {
     /* (n_blocks + 1)^2, at [first * (n_blocks + 1) + end]: bytes of the constants of blocks first
      * to end - 1, each counted once; and with the values that are live at their peak. */
     uint64_t *weight_bytes, *part_bytes;
-    bool *is_constant; /* by node: depends on constants only */
+    bool *is_apart; /* by node: it belongs to no block */
 } layer_costs;
 
 /* A device, as far as cuts depend on it. */
@@ -45,7 +45,7 @@ double layer_work(const layer_costs *c, size_t first, size_t end);
 
 /* Gives device i the blocks out_first[i] to out_first[i + 1] - 1 (n + 1 entries), so that the time
  * of the slowest device is about minimal and each device has enough memory. Each device with a
- * speed gets a block where that is possible. Returns OUT_OF_DEVICE_MEMORY if the constants do not
+ * speed gets a block as far as there are cuts. Returns OUT_OF_DEVICE_MEMORY if the constants do not
  * fit; the message names a node that fits no device. Values of runs count as far as they leave a
  * choice: estimates of them are not sharp enough to refuse a model. */
 clg_status layer_cut(const layer_costs *c, const graph *g, const layer_device *devices, size_t n,

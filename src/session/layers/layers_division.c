@@ -11,7 +11,8 @@ typedef struct dividing {
     const layer_costs *costs;
     layers_division *d;
     size_t *slots;        /* by value: its slot; SIZE_MAX: none */
-    node_id *first, *end; /* by part: its nodes, less those that depend on constants only */
+    node_id *first, *end; /* by part: its nodes, less those that belong to no block */
+    size_t part;          /* for `use` */
     size_t *part_of;      /* by value: the part that gives it; SIZE_MAX: none */
     size_t *last_part;    /* by value: the last part that uses it */
     bool *nodes;          /* of the part being made */
@@ -21,28 +22,23 @@ typedef struct dividing {
 
 /* ---- uses ------------------------------------------------------------------------------------ */
 
-static void use(dividing *k, value_id v, size_t part)
+/* Notes that part k->part uses v. */
+static void use(void *user, value_id v)
 {
-    if (v != VALUE_NONE && (k->last_part[v] == SIZE_MAX || k->last_part[v] < part))
-        k->last_part[v] = part;
+    dividing *k = user;
+    if (k->last_part[v] == SIZE_MAX || k->last_part[v] < k->part) k->last_part[v] = k->part;
 }
 
 static void find_uses(dividing *k)
 {
     for (size_t v = 0; v < k->g->n_values; v++) k->part_of[v] = k->last_part[v] = SIZE_MAX;
-    for (size_t p = 0; p < k->d->n_parts; p++)
-        for (node_id i = k->first[p]; i < k->end[p]; i++) {
+    for (k->part = 0; k->part < k->d->n_parts; k->part++)
+        for (node_id i = k->first[k->part]; i < k->end[k->part]; i++) {
             const node *n = &k->g->nodes[i];
-            if (k->costs->is_constant[i]) continue;
-            for (size_t a = 0; a < n->n_inputs; a++) use(k, n->inputs[a], p);
-            for (size_t a = 0; a < n->n_attributes; a++) {
-                if (n->attributes[a].type != ATTRIBUTE_GRAPH) continue;
-                const graph *body = n->attributes[a].as.graph;
-                for (size_t v = 0; v < body->n_values; v++)
-                    if (body->values[v].is_outer) use(k, body->values[v].outer, p);
-            }
+            if (k->costs->is_apart[i]) continue;
+            node_visit_uses(n, use, k);
             for (size_t o = 0; o < n->n_outputs; o++)
-                if (n->outputs[o] != VALUE_NONE) k->part_of[n->outputs[o]] = p;
+                if (n->outputs[o] != VALUE_NONE) k->part_of[n->outputs[o]] = k->part;
         }
     /* Outputs that no node of a part gives depend on constants only, or are inputs. */
     for (size_t i = 0; i < k->g->n_outputs; i++)
@@ -50,34 +46,22 @@ static void find_uses(dividing *k)
             k->part_of[k->g->outputs[i]] = k->d->n_parts - 1;
 }
 
-/* Selects the nodes of part p, and what they need of those that depend on constants only. */
-static void select_nodes(dividing *k, size_t p, const value_id *outputs, size_t n_outputs)
+/* Selects the producer of v, if it belongs to no block. */
+static void select_producer(void *user, value_id v)
 {
-    const graph *g = k->g;
-    bool *nodes = k->nodes;
-    for (node_id i = 0; i < g->n_nodes; i++)
-        nodes[i] = i >= k->first[p] && i < k->end[p] && !k->costs->is_constant[i];
-    for (size_t i = 0; i < n_outputs; i++) {
-        const node_id n = g->values[outputs[i]].producer;
-        if (n != NODE_NONE && k->costs->is_constant[n]) nodes[n] = true;
-    }
-    for (node_id i = (node_id)g->n_nodes; i-- > 0;) { /* consumers come after producers */
-        const node *n = &g->nodes[i];
-        for (size_t a = 0; nodes[i] && a < n->n_inputs; a++) {
-            if (n->inputs[a] == VALUE_NONE) continue;
-            const node_id from = g->values[n->inputs[a]].producer;
-            if (from != NODE_NONE && k->costs->is_constant[from]) nodes[from] = true;
-        }
-        for (size_t a = 0; nodes[i] && a < n->n_attributes; a++) {
-            if (n->attributes[a].type != ATTRIBUTE_GRAPH) continue;
-            const graph *body = n->attributes[a].as.graph;
-            for (size_t v = 0; v < body->n_values; v++) {
-                if (!body->values[v].is_outer) continue;
-                const node_id from = g->values[body->values[v].outer].producer;
-                if (from != NODE_NONE && k->costs->is_constant[from]) nodes[from] = true;
-            }
-        }
-    }
+    dividing *k = user;
+    const node_id n = k->g->values[v].producer;
+    if (n != NODE_NONE && k->costs->is_apart[n]) k->nodes[n] = true;
+}
+
+/* Selects the nodes of part p, and what they need of those that belong to no block. */
+static void select_nodes(dividing *k, size_t p, size_t n_outputs)
+{
+    for (node_id i = 0; i < k->g->n_nodes; i++)
+        k->nodes[i] = i >= k->first[p] && i < k->end[p] && !k->costs->is_apart[i];
+    for (size_t i = 0; i < n_outputs; i++) select_producer(k, k->outputs[i]);
+    for (node_id i = (node_id)k->g->n_nodes; i-- > 0;) /* consumers come after producers */
+        if (k->nodes[i]) node_visit_uses(&k->g->nodes[i], select_producer, k);
 }
 
 /* Sets k->outputs to the values of part p that later parts use, or that are the model's outputs. */
@@ -133,7 +117,7 @@ static void describe_part(dividing *k, size_t p)
         k->costs->weight_bytes[layer_index(k->costs, to->first_block, to->end_block)];
     to->crossing_bytes = k->costs->crossing[to->first_block];
     for (node_id i = k->first[p]; i < k->end[p]; i++) {
-        if (k->costs->is_constant[i]) continue;
+        if (k->costs->is_apart[i]) continue;
         if (to->n_nodes++ == 0) to->first_node = k->g->nodes[i].label;
         to->last_node = k->g->nodes[i].label;
     }
@@ -145,7 +129,7 @@ static clg_status make_part(dividing *k, size_t p)
     const size_t n_outputs = find_outputs(k, p);
     for (size_t i = 0; i < n_outputs; i++)
         if (k->slots[k->outputs[i]] == SIZE_MAX) k->slots[k->outputs[i]] = k->d->n_slots++;
-    select_nodes(k, p, k->outputs, n_outputs);
+    select_nodes(k, p, n_outputs);
     describe_part(k, p);
     CLG_TRY(graph_part(k->g, k->nodes, k->outputs, n_outputs, k->origins, &part));
     const clg_status status = fill_part(k, p, part, n_outputs);
