@@ -137,7 +137,8 @@ static clg_status note_node(costing *k, node_id i)
     k->node = i;
     node_visit_uses(n, note_use, k);
     k->inner_bytes[i] = inner_bytes(n);
-    for (size_t a = 0; a < n->n_inputs; a++)
+    const bool looks_up = strncmp(n->op_type, "Gather", 6) == 0; /* reads a part of input 0 */
+    for (size_t a = looks_up; a < n->n_inputs; a++)
         if (n->inputs[a] != VALUE_NONE) bytes += bytes_of(k, n->inputs[a]);
     for (size_t o = 0; o < n->n_outputs; o++) {
         const value_id v = n->outputs[o];
