@@ -451,6 +451,60 @@ TEST(layers__is_cancelled_by_another_thread)
     clg_session_free(r.session);
 }
 
+/* ---- streams --------------------------------------------------------------------------------- */
+
+/* Rows 0 to n_rows - 1, of which row r is r % 5 - 2 + k % 3. */
+typedef struct row_stream {
+    uint64_t n_rows, n_written, n_wrong;
+} row_stream;
+
+static clg_status read_rows(void *user, clg_stream_batch *batch)
+{
+    const row_stream *r = user;
+    float *x = batch->tensors[0].data;
+    if (batch->first_row + batch->n_rows > r->n_rows)
+        batch->n_rows = (size_t)(r->n_rows - batch->first_row);
+    for (size_t i = 0; i < batch->n_rows * W; i++)
+        x[i] = (float)((int)((batch->first_row + i / W) % 5) - 2 + (int)(i % W % 3));
+    return CLG_OK;
+}
+
+/* Output `early` is twice the row. */
+static clg_status write_rows(void *user, clg_stream_batch *batch)
+{
+    row_stream *r = user;
+    const float *y = batch->tensors[0].data;
+    r->n_wrong += batch->first_row != r->n_written;
+    for (size_t i = 0; i < batch->n_rows * W; i++)
+        r->n_wrong +=
+            y[i] != (float)(2 * ((int)((batch->first_row + i / W) % 5) - 2 + (int)(i % W % 3)));
+    r->n_written += batch->n_rows;
+    return CLG_OK;
+}
+
+TEST(layers__streams_overlap_batches)
+{
+    enum { ROWS = 101 };
+    const float bias[W] = {1, 2};
+    clg_session *s = open_layers(2);
+    clg_stream *stream;
+    clg_stream_options options = CLG_STREAM_OPTIONS_INIT;
+    row_stream rows = {.n_rows = ROWS};
+    options.batch = 4;
+    options.outputs = NAMES("early");
+    options.n_outputs = 1;
+    assert_ok(sized_input(s, "bias", CLG_FLOAT32, 1, DIMS(W), bias));
+    assert_ok(clg_stream_create(&s, 1, &options, &stream));
+    clg_session_free(s);
+    for (int run = 0; run < 3; run++) {
+        rows.n_written = 0;
+        assert_ok(clg_stream_run(stream, read_rows, write_rows, &rows));
+        assert_int_equal(rows.n_written, ROWS);
+        assert_int_equal(rows.n_wrong, 0);
+    }
+    clg_stream_free(stream);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 TEST(layers__refuses)
