@@ -41,7 +41,7 @@ parts() {
     -e "s/'[^']*' to '[^']*', weights [^,]*, [0-9]+%/'A' to 'B', weights N, N%/" \
     -e 's/gets [0-9.]+ .?B/gets N B/' | any
 }
-layers=(-d pocl/0,pocl --split layers)
+layers=(-d 'pocl/0,pocl' --split layers)
 show parts -- run digits.onnx -i heldout.npy "${layers[@]}" "${near[@]}"
 show parts -- run fixed.onnx --fill ones "${layers[@]}" -q
 "$CLTOOL" bench digits.onnx --batch 8 --runs 5 --concurrency 3 "${layers[@]}" -q |
