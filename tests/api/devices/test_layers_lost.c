@@ -7,9 +7,11 @@
 #include "support/unit.h"
 
 #include "support/fakes/opencl_lost.h"
+#include "support/fixtures/build_session.h"
 #include "support/fixtures/layers/layers_model.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/sized_data.h"
 #include "support/literals.h"
 
 #include "base/memory.h"
@@ -18,6 +20,7 @@
 #include <clgraph/multi.h>
 #include <clgraph/opencl.h>
 
+#include <stdio.h>
 #include <string.h>
 
 enum { N = 5, N_DEVICES = 3 };
@@ -53,15 +56,13 @@ static int close_group(void **state)
 
 TEST_GROUP(open_group, close_group)
 
-static clg_session *open_layers(const clg_limits *limits)
+static clg_session *open_layers(void)
 {
     clg_session *s;
     clg_multi_options options = CLG_MULTI_OPTIONS_INIT;
-    clg_session_options session_options = CLG_SESSION_OPTIONS_INIT;
     clg_model *m = layers_model();
     options.split = CLG_SPLIT_LAYERS;
-    session_options.limits = limits;
-    assert_ok(clg_session_create_multi(contexts, N_DEVICES, m, &session_options, &options, &s));
+    assert_ok(clg_session_create_multi(contexts, N_DEVICES, m, NULL, &options, &s));
     clg_model_free(m);
     return s;
 }
@@ -90,7 +91,7 @@ static size_t n_lost_parts(clg_session *s)
 /* Loses one device at the n-th call of a kind, from the first to the last of a run. */
 static void lose_at_each(opencl_lost_kind kind, int code, long step)
 {
-    clg_session *s = open_layers(NULL);
+    clg_session *s = open_layers();
     long n_losses = 0;
     layers_set(s, N, 0);
     for (int run = 0; run < 2; run++) assert_ok(clg_session_run(s));
@@ -126,7 +127,7 @@ TEST(layers_lost__at_some_of_all_calls)
 
 TEST(layers_lost__in_a_preparation_and_in_clones)
 {
-    clg_session *s = open_layers(NULL), *clone;
+    clg_session *s = open_layers(), *clone;
     layers_set(s, N, 1);
     for (long n = 0;; n += 7) {
         n_warnings = 0;
@@ -151,7 +152,7 @@ TEST(layers_lost__in_a_preparation_and_in_clones)
 
 TEST(layers_lost__one_after_the_other)
 {
-    clg_session *s = open_layers(NULL);
+    clg_session *s = open_layers();
     clg_value *y;
     layers_set(s, N, 0);
     assert_ok(clg_session_run(s));
@@ -170,5 +171,56 @@ TEST(layers_lost__one_after_the_other)
     recover_all();
     assert_ok(clg_session_run(s));
     layers_expect(s, N, 0);
+    clg_session_free(s);
+}
+
+/* Creates a model of twelve products with weights of 256 KiB each. */
+static clg_model *large_model(void)
+{
+    enum { W = 256, LAYERS = 12 };
+    static float numbers[W * W];
+    char names[3][16] = {"x"};
+    clg_model *m;
+    clg_builder *g = start_graph();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(1, W), NULL));
+    for (int i = 0; i < LAYERS; i++) {
+        (void)snprintf(names[1], sizeof names[1], "w%d", i);
+        (void)snprintf(names[2], sizeof names[2], "h%d", i);
+        assert_ok(sized_constant(g, names[1], CLG_FLOAT32, 2, DIMS(W, W), numbers));
+        assert_ok(clg_builder_node(g, NULL, "MatMul", "", 2, NAMES(names[0], names[1]), 1,
+                                   NAMES(names[2])));
+        memcpy(names[0], names[2], sizeof names[0]);
+    }
+    assert_ok(clg_builder_output(g, names[0]));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    return m;
+}
+
+/* The model fits two devices, and not one. */
+TEST(layers_lost__without_room_on_the_others)
+{
+    static const float x[256] = {0};
+    clg_session *s;
+    clg_limits limits = CLG_LIMITS_INIT;
+    clg_multi_options options = CLG_MULTI_OPTIONS_INIT;
+    clg_session_options session_options = CLG_SESSION_OPTIONS_INIT;
+    clg_model *m = large_model();
+    options.split = CLG_SPLIT_LAYERS;
+    limits.max_memory_bytes = 2600000;
+    session_options.limits = &limits;
+    assert_ok(clg_session_create_multi(contexts, 2, m, &session_options, &options, &s));
+    clg_model_free(m);
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
+    assert_ok(clg_session_run(s));
+    lost.arm(OPENCL_LOST_LAUNCHES, 0, CL_OUT_OF_RESOURCES);
+    char selector[64];
+    (void)snprintf(selector, sizeof selector, "device %s is lost",
+                   clg_context_device(contexts[0])->selector);
+    assert_error(clg_session_run(s), CLG_ERROR_OUT_OF_DEVICE_MEMORY, selector);
+    assert_error(clg_session_run(s), CLG_ERROR_OUT_OF_DEVICE_MEMORY, "does not fit the others");
+    lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
+    recover_all();
+    assert_ok(clg_session_run(s));
     clg_session_free(s);
 }
