@@ -17,7 +17,7 @@ from ._interrupt import waiting
 from ._library import Handle, check, encode_name, init, items, lib, names_array, plain, string, text
 from ._slot import Slot
 from .device import KERNELS, Context, Device, Progress, enum_value, shared_contexts
-from .errors import DeviceLost, Error, InvalidArgument, invalid
+from .errors import DeviceLost, Error, InvalidArgument, Unsupported, invalid
 from .model import Model, ModelMetadata, NodeArg, limits_struct, new_cancel
 from .multi import SPLITS, PartList, check_hang_ms, create_session, read_parts
 from .value import Value, address, dims_of, from_python, wrap_memory
@@ -626,7 +626,7 @@ class InferenceSession:
                 m = self.memory()
                 memory = [("weights", m.weight_bytes), ("intermediate values", m.slab_bytes),
                           ("inputs and outputs", m.io_bytes)]  # fmt: skip
-        except (InvalidArgument, DeviceLost):
+        except (InvalidArgument, DeviceLost, Unsupported):  # the last: layers have no one plan
             pass
         html = _html.session(
             self.model.metadata.graph_name or "model", self._device_names, self.precision,

@@ -159,7 +159,10 @@ def test_layers(three):
     assert all(part.weight_bytes > 0 and part.rows == 0 for part in parts)
     assert parts[0].crossing_bytes == 0 < parts[1].crossing_bytes
     assert abs(sum(part.share for part in parts) - 1) < 1e-6
-    assert "m0" in text_of(parts)
+    assert "m0" in text_of(parts) and "m5" in text_of(session)
+    assert session.memory().weight_bytes > 0
+    with pytest.raises(clgraph.Unsupported, match="one plan"):
+        session.plan()
     futures = [session.run_async(None, {"h0": x}) for x in xs]
     for x, future in zip(xs, futures):
         expect_chain(future.result()[0], x, 6)

@@ -70,9 +70,9 @@ static clg_status create_rows(clg_context *const *contexts, size_t n, clg_model 
     const graph *g = model->graph;
     int *axes = memory_zalloc(g->n_inputs + g->n_outputs + 1, sizeof *axes);
     clg_session **parts = memory_zalloc(n, sizeof *parts);
-    const clg_status status = axes && parts ? divide_rows(contexts, n, model, options, multi, axes,
-                                                          parts, out_session)
-                                            : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const clg_status status =
+        axes && parts ? divide_rows(contexts, n, model, options, multi, axes, parts, out_session)
+                      : CLG_ERROR_OUT_OF_HOST_MEMORY;
     memory_free(axes);
     memory_free(parts);
     return status;
@@ -131,8 +131,8 @@ clg_status clg_session_create_multi(clg_context *const *contexts, size_t n_conte
     case CLG_SPLIT_LAYERS:
         return create_layers(contexts, n_contexts, model, options, &multi, out_session);
     default:
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create_multi: there is no split %d",
-                         (int)multi.split);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_session_create_multi: there is no split %d", (int)multi.split);
     }
 }
 
@@ -153,7 +153,9 @@ clg_status clg_session_parts(clg_session *session, clg_session_part **out_parts,
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     for (size_t i = 0; several && i < n; i++) several->describe(session->multi, i, &parts[i]);
-    if (!several) parts[0] = (clg_session_part){session->owner->info, session, .share = 1, .first_node = "", .last_node = ""};
+    if (!several)
+        parts[0] = (clg_session_part){session->owner->info, session, .share = 1, .first_node = "",
+                                      .last_node = ""};
     session_leave(session);
     *out_parts = parts;
     *out_n_parts = n;

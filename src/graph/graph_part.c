@@ -10,7 +10,7 @@
 typedef struct part_copy {
     const graph *from;
     graph *to;
-    value_id *ids; /* by value of `from`: its copy, or VALUE_NONE */
+    value_id *ids;     /* by value of `from`: its copy, or VALUE_NONE */
     value_id *origins; /* by input of `to`: the value of `from` */
     clg_status status; /* of take_use */
 } part_copy;
@@ -117,8 +117,7 @@ static clg_status copy_part(part_copy *c, const bool *nodes, const value_id *out
     CLG_TRY(copy_inputs(c, nodes, outputs, n_outputs));
     for (size_t i = 0; i < n_outputs; i++) CLG_TRY(copy_value(c, outputs[i], true));
     CLG_TRY(copy_nodes(c, nodes));
-    for (size_t i = 0; i < n_outputs; i++)
-        CLG_TRY(graph_add_output(c->to, c->ids[outputs[i]]));
+    for (size_t i = 0; i < n_outputs; i++) CLG_TRY(graph_add_output(c->to, c->ids[outputs[i]]));
     return CLG_OK;
 }
 

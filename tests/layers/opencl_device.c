@@ -277,8 +277,7 @@ static cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, cl_mem_flags f
     }
     if (code == CL_SUCCESS) {
         memory = next->clCreateBuffer(context, flags, size, host, &code);
-        if (!memory ||
-            next->clSetMemObjectDestructorCallback(memory, give_back, use) != CL_SUCCESS)
+        if (!memory || next->clSetMemObjectDestructorCallback(memory, give_back, use) != CL_SUCCESS)
             give_up(use);
     }
     free(zeros);

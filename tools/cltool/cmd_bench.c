@@ -506,7 +506,8 @@ static int prepare(bench *b)
     if (o->compare && (o->each || (o->batch && strchr(o->batch, ',')))) {
         return fail_usage("--compare takes one device and one batch at a time");
     }
-    if (o->each && o->split) return fail_usage("--each takes one device at a time, without --split");
+    if (o->each && o->split)
+        return fail_usage("--each takes one device at a time, without --split");
     int code = engine_load(o, o->arguments[0], &b->engine);
     if (code == CODE_DONE) code = inputs_gather(o, b->engine.model, INPUTS_FILL, &b->inputs);
     if (code == CODE_DONE && o->batch)

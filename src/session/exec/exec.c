@@ -40,9 +40,9 @@ static bool same_options(const exec_options *a, const exec_options *b)
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
            a->strict == b->strict && a->max_iterations == b->max_iterations &&
            same_limits(&a->limits, &b->limits) && a->keep_all == b->keep_all &&
-           a->is_front == b->is_front && a->fp16 == b->fp16 && same_names(a->keep_fp32, b->keep_fp32) &&
-           same_names(a->disabled, b->disabled) && same_names(a->preferred, b->preferred) &&
-           same_names(a->keep, b->keep);
+           a->is_front == b->is_front && a->fp16 == b->fp16 &&
+           same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
+           same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }
 
 /* Copies the list's strings to the arena. */
@@ -63,8 +63,7 @@ clg_status exec_options_copy(arena *memory, const exec_options *from, exec_optio
     *out_options = *from;
     name_list *const lists[] = {&out_options->keep_fp32, &out_options->disabled,
                                 &out_options->preferred, &out_options->keep};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        CLG_TRY(copy_names(memory, lists[i]));
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) CLG_TRY(copy_names(memory, lists[i]));
     return CLG_OK;
 }
 

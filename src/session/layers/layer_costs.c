@@ -29,14 +29,14 @@ typedef struct costing {
     const graph *g;
     const value_fact *facts;
     layer_costs *c;
-    node_id *first, *last;            /* by value: first and last node that has it, or NODE_NONE */
-    uint64_t *live;                   /* by node: bytes of values that live while it runs */
-    uint64_t *crossing;               /* by node: of the cut before it; NO_CUT: not there */
-    uint32_t *n_barred;               /* by node: values that forbid the cut before it */
-    double *work;                     /* by node */
-    uint64_t *inner_bytes;            /* by node: constants in its subgraphs */
-    value_id *constants;              /* of the nodes, one node after the other */
-    size_t *constants_end;            /* by node: where its constants end */
+    node_id *first, *last; /* by value: first and last node that has it, or NODE_NONE */
+    uint64_t *live;        /* by node: bytes of values that live while it runs */
+    uint64_t *crossing;    /* by node: of the cut before it; NO_CUT: not there */
+    uint32_t *n_barred;    /* by node: values that forbid the cut before it */
+    double *work;          /* by node */
+    uint64_t *inner_bytes; /* by node: constants in its subgraphs */
+    value_id *constants;   /* of the nodes, one node after the other */
+    size_t *constants_end; /* by node: where its constants end */
     size_t n_constants, constants_capacity;
     node_id node;      /* for note_use */
     clg_status status; /* of note_use */

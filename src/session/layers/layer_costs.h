@@ -18,7 +18,7 @@ typedef struct layer_costs {
     node_id *starts;    /* n_blocks + 1: block i has the nodes starts[i] to starts[i + 1] - 1 */
     double *work;       /* n_blocks: operations, and memory traffic as operations */
     uint64_t *crossing; /* n_blocks + 1: bytes that cross the cut before block i */
-    double *cut_work;   /* n_blocks + 1: of the transfer, as operations, and what a cut there harms */
+    double *cut_work; /* n_blocks + 1: of the transfer, as operations, and what a cut there harms */
     /* (n_blocks + 1)^2, at [first * (n_blocks + 1) + end]: bytes of the constants of blocks first
      * to end - 1, each counted once; and with the values that are live at their peak. */
     uint64_t *weight_bytes, *part_bytes;

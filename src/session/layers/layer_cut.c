@@ -97,11 +97,11 @@ static clg_status refuse(const layer_costs *c, const graph *g, const layer_devic
                          c->starts[b + 1] - i > 1 ? "the nodes from " : "",
                          node_text(&g->nodes[i], text), bytes, largest);
     }
-    const clg_status status = error_set(
-        CLG_ERROR_OUT_OF_DEVICE_MEMORY,
-        "the model's constants take %" PRIu64 " bytes, and cannot be divided among devices that "
-        "have %" PRIu64 " together",
-        c->weight_bytes[layer_index(c, 0, c->n_blocks)], sum);
+    const clg_status status = error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+                                        "the model's constants take %" PRIu64
+                                        " bytes, and cannot be divided among devices that "
+                                        "have %" PRIu64 " together",
+                                        c->weight_bytes[layer_index(c, 0, c->n_blocks)], sum);
     error_hint("use more devices, or a larger max_memory_bytes if one is set");
     return status;
 }

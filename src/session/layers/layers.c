@@ -16,8 +16,7 @@ static void release_shared(layers_shared *shared)
 {
     if (!shared || !refcount_release(&shared->refs)) return;
     layers_division_free(shared->division);
-    for (size_t i = 0; i < shared->n_devices; i++)
-        context_handle_free(shared->devices[i].context);
+    for (size_t i = 0; i < shared->n_devices; i++) context_handle_free(shared->devices[i].context);
     layer_costs_deinit(&shared->costs);
     model_free(shared->model);
     cancel_free(shared->token);
@@ -118,7 +117,10 @@ static void free_layers(void *multi)
 
 static clg_status clone(clg_session *s, clg_session **out_session);
 
-static size_t n_parts_of(const void *multi) { return ((const layers_session *)multi)->shared->n_devices; }
+static size_t n_parts_of(const void *multi)
+{
+    return ((const layers_session *)multi)->shared->n_devices;
+}
 
 /* Returns the part of a device; SIZE_MAX if it has none. */
 static size_t part_of(const layers_session *l, size_t device)

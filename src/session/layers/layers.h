@@ -71,8 +71,8 @@ typedef struct layers_shared {
 
 /* A value in a run. */
 typedef struct layers_slot {
-    tensor *memory;   /* where its part writes it, if it has the size; kept from run to run */
-    clg_value *value; /* what the part returned instead; a reference */
+    tensor *memory;         /* where its part writes it, if it has the size; kept from run to run */
+    clg_value *value;       /* what the part returned instead; a reference */
     clg_call_output result; /* of the part: dtype, dims, size; value and name do not count */
 } layers_slot;
 

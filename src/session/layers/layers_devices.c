@@ -110,8 +110,8 @@ static clg_status find_cuts(const layers_shared *shared, size_t *out_first)
                                            shared->n_devices, out_first)
                                : all_are_lost();
     if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY && lost)
-        status = error_prefix(status, "device %s is lost, and the model does not fit the others",
-                              lost);
+        status =
+            error_prefix(status, "device %s is lost, and the model does not fit the others", lost);
     memory_free(devices);
     return status;
 }
@@ -175,8 +175,7 @@ clg_status layers_refresh(clg_session *front, clg_progress_callback progress, vo
             layers_division_free(d);
         else
             CLG_TRY(adopt(l, d));
-        do
-            status = open_stage(l, p, progress, user);
+        do status = open_stage(l, p, progress, user);
         while (status == CLG_OK && ++p < d->n_parts);
         if (status == CLG_OK) return CLG_OK;
         error_save(error_prefix(status, "device %s", device_of(l, p)), &failure);
@@ -206,8 +205,9 @@ static clg_status lower_limit(layers_shared *shared, const layers_part *part,
     d->limit_bytes = SMALLER(needs < before ? needs : before);
     forget_division(shared);
     if (shared->n_devices > 1 && make_division(shared) == CLG_OK) {
-        log_write(CLG_LOG_INFO, "device %s has too little memory for its part of the model, which "
-                                "is divided again",
+        log_write(CLG_LOG_INFO,
+                  "device %s has too little memory for its part of the model, which "
+                  "is divided again",
                   context_handle_info(d->context)->selector);
         return CLG_OK;
     }
@@ -247,8 +247,9 @@ static double slowest_of(const layers_shared *shared, const layers_division *d)
 {
     double slowest = 0;
     for (size_t p = 0; p < d->n_parts; p++) {
-        const double s = layer_work(&shared->costs, d->parts[p].first_block, d->parts[p].end_block) /
-                         shared->devices[d->parts[p].device].speed;
+        const double s =
+            layer_work(&shared->costs, d->parts[p].first_block, d->parts[p].end_block) /
+            shared->devices[d->parts[p].device].speed;
         if (s > slowest) slowest = s;
     }
     return slowest;
@@ -263,8 +264,8 @@ static void measure(layers_session *l)
         const layers_part *part = &l->division->parts[p];
         if (l->stages[p].busy_s <= 0) continue;
         guessed += shared->devices[part->device].speed;
-        measured += layer_work(&shared->costs, part->first_block, part->end_block) /
-                    l->stages[p].busy_s;
+        measured +=
+            layer_work(&shared->costs, part->first_block, part->end_block) / l->stages[p].busy_s;
     }
     for (size_t i = 0; i < shared->n_devices && guessed > 0; i++)
         shared->devices[i].speed *= measured / guessed;
@@ -286,8 +287,9 @@ bool layers_learn(layers_session *l)
         layers_division *before = shared->division;
         measure(l);
         shared->division = NULL;
-        gains = make_division(shared) == CLG_OK &&
-                slowest_of(shared, before) > WORTH_A_DIVISION * slowest_of(shared, shared->division);
+        gains =
+            make_division(shared) == CLG_OK &&
+            slowest_of(shared, before) > WORTH_A_DIVISION * slowest_of(shared, shared->division);
         if (!gains) {
             layers_division_free(shared->division);
             shared->division = before;

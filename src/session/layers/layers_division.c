@@ -70,8 +70,8 @@ static size_t find_outputs(dividing *k, size_t p)
     size_t n = 0;
     for (value_id v = 0; v < k->g->n_values; v++) {
         const value *x = &k->g->values[v];
-        const bool crosses = x->producer != NODE_NONE && k->last_part[v] != SIZE_MAX &&
-                             k->last_part[v] > p;
+        const bool crosses =
+            x->producer != NODE_NONE && k->last_part[v] != SIZE_MAX && k->last_part[v] > p;
         if (k->part_of[v] == p && ((x->is_output && !x->is_input) || crosses)) k->outputs[n++] = v;
     }
     return n;

@@ -80,7 +80,8 @@ static clg_status place_output(clg_session *s, size_t i, int64_t n_rows)
 clg_status multi_place_outputs(clg_session *s, int64_t n_rows, bool is_alike)
 {
     multi_forget_places(s->multi);
-    if (!is_alike || n_rows == 0 || multi_of(s)->hang_ms) return CLG_OK; /* a late writer must not */
+    if (!is_alike || n_rows == 0 || multi_of(s)->hang_ms)
+        return CLG_OK; /* a late writer must not */
     for (size_t i = 0; i < s->n_outputs; i++) CLG_TRY(place_output(s, i, n_rows));
     return CLG_OK;
 }

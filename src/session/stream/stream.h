@@ -42,7 +42,7 @@ typedef struct slot_tensor {
     ocl_buffer *staging;
     void *host;       /* address where it is mapped; NULL: not mapped */
     clg_value *value; /* only of inputs of hosted workers: the memory at `host` */
-    clg_dtype dtype; /* for outputs, dtype, dims and row_bytes are those of the last run */
+    clg_dtype dtype;  /* for outputs, dtype, dims and row_bytes are those of the last run */
     shape dims;
     size_t row_bytes;
     /* an output that the host computed and that has no device memory; a reference */

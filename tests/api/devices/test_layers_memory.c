@@ -120,7 +120,8 @@ static clg_model *with_table(int n_layers)
     for (int i = 0; i < TABLE * W; i++) table[i] = (float)(i % 5 - 2);
     assert_ok(clg_builder_input(g, "i", CLG_INT64, 1, DIMS(-1), NULL));
     assert_ok(sized_constant(g, "table", CLG_FLOAT32, 2, DIMS(TABLE, W), table));
-    assert_ok(clg_builder_node(g, NULL, "Gather", "look up", 2, NAMES("table", "i"), 1, NAMES("e")));
+    assert_ok(
+        clg_builder_node(g, NULL, "Gather", "look up", 2, NAMES("table", "i"), 1, NAMES("e")));
     add_layers(g, "e", n_layers);
     return finish(g);
 }
