@@ -41,12 +41,12 @@ typedef struct clg_multi_options {
 
 /* Creates a session over devices of any vendors, which is used like one on a single device.
  *
- * CLG_SPLIT_ROWS: the batch is the first dimension of the inputs that clg_model_batch finds; rows must be proved
- * independent. A run gives each device consecutive rows; results are those of runs on the single
- * devices with these rows. A device without rows, for small batches, does nothing. The rows of a
- * device that is lost during a run are computed by the others, with a warning in the log; it takes
- * part again after clg_context_recover. Weights are uploaded once for each device, and so are
- * inputs without a batch, when they are set.
+ * CLG_SPLIT_ROWS: the batch is the first dimension of the inputs that clg_model_batch finds; rows
+ * must be proved independent. A run gives each device consecutive rows; results are those of runs
+ * on the single devices with these rows. A device without rows, for small batches, does nothing.
+ * The rows of a device that is lost during a run are computed by the others, with a warning in the
+ * log; it takes part again after clg_context_recover. Weights are uploaded once for each device,
+ * and so are inputs without a batch, when they are set.
  *
  * Not possible are links, kept values, outputs in device memory and events (UNSUPPORTED_DEVICE),
  * and strings, sequences, optionals and maps that carry the batch (UNSUPPORTED_DTYPE,
@@ -68,11 +68,11 @@ typedef struct clg_multi_options {
  * Not possible are links, kept values, outputs in device memory, events and plans
  * (UNSUPPORTED_DEVICE), and hang_ms.
  *
- * With rows, each device has a thread of the session, which sleeps between runs. Options may be NULL; those of
- * the session are for each device. The session keeps references to the contexts. Errors: those of
- * clg_session_create, with the device; of clg_model_batch (rows that depend on each other, with the
- * node; a fixed batch); OUT_OF_DEVICE_MEMORY (layers that do not fit, with a node that fits no
- * device); INVALID_ARGUMENT (no context, or one twice). */
+ * With rows, each device has a thread of the session, which sleeps between runs. Options may be
+ * NULL; those of the session are for each device. The session keeps references to the contexts.
+ * Errors: those of clg_session_create, with the device; of clg_model_batch (rows that depend on
+ * each other, with the node; a fixed batch); OUT_OF_DEVICE_MEMORY (layers that do not fit, with a
+ * node that fits no device); INVALID_ARGUMENT (no context, or one twice; hang_ms with layers). */
 CLG_API CLG_MUST_USE clg_status clg_session_create_multi(clg_context *const *contexts,
                                                          size_t n_contexts, clg_model *model,
                                                          const clg_session_options *options,

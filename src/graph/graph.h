@@ -122,10 +122,10 @@ clg_status graph_clone(const graph *g, graph **out_copy);
  * other nodes; its outputs are `outputs`, each a value of the selected nodes, an input or a
  * constant of g. Tensors are shared. Values keep their names; inputs and outputs without one get
  * one, the same in each part of g. What g declares of values in between need not be known: the
- * caller completes dtypes and shapes of inputs. out_origins, with room for all values of g: by
- * input of the part, the value of g. */
+ * caller completes dtypes and shapes of inputs. *out_origins, in the part's memory: by input of the
+ * part, the value of g. */
 clg_status graph_part(const graph *g, const bool *nodes, const value_id *outputs, size_t n_outputs,
-                      value_id *out_origins, graph **out_part);
+                      const value_id **out_origins, graph **out_part);
 
 /* Sets a domain's version, at least 1, replacing an earlier one. "ai.onnx" is the domain "". */
 clg_status graph_set_opset(graph *g, const char *domain, int64_t version);

@@ -122,16 +122,19 @@ static clg_status copy_part(part_copy *c, const bool *nodes, const value_id *out
 }
 
 clg_status graph_part(const graph *g, const bool *nodes, const value_id *outputs, size_t n_outputs,
-                      value_id *out_origins, graph **out_part)
+                      const value_id **out_origins, graph **out_part)
 {
-    part_copy c = {.from = g, .origins = out_origins};
+    part_copy c = {.from = g};
     *out_part = NULL;
     c.ids = memory_zalloc(g->n_values + 1, sizeof *c.ids);
     if (!c.ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < g->n_values; v++) c.ids[v] = VALUE_NONE;
     clg_status status = graph_create(g->name, &c.to);
     if (status == CLG_OK) {
-        status = copy_part(&c, nodes, outputs, n_outputs);
+        c.origins = arena_alloc(&c.to->memory, g->n_values, sizeof *c.origins);
+        status =
+            c.origins ? copy_part(&c, nodes, outputs, n_outputs) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+        *out_origins = c.origins;
         if (status == CLG_OK)
             *out_part = c.to;
         else

@@ -248,7 +248,8 @@ static clg_status fill_memory(costing *k)
         uint64_t weights = 0, peak = 0;
         for (size_t b = first; b < c->n_blocks; b++) {
             for (size_t i = c->starts[b]; i < c->starts[b + 1]; i++) {
-                for (size_t j = i ? k->constants_end[i - 1] : 0; j < k->constants_end[i]; j++) {
+                for (size_t j = i ? k->constants_end[i - 1] : 0;
+                     k->constants && j < k->constants_end[i]; j++) {
                     const value_id v = k->constants[j];
                     if (seen_from[v] == first + 1) continue;
                     seen_from[v] = first + 1;

@@ -278,24 +278,32 @@ static void measure(layers_session *l)
     }
 }
 
+/* Makes another division, and keeps it if it promises a gain. Call with the lock held. */
+static bool divide_better(layers_shared *shared)
+{
+    layers_division *before = shared->division;
+    shared->division = NULL;
+    const bool is_made = make_division(shared) == CLG_OK && shared->division;
+    const bool gains = is_made && slowest_of(shared, before) >
+                                      WORTH_A_DIVISION * slowest_of(shared, shared->division);
+    if (gains) {
+        layers_division_free(before);
+    } else {
+        layers_division_free(shared->division);
+        shared->division = before;
+    }
+    return gains;
+}
+
 bool layers_learn(layers_session *l)
 {
     layers_shared *shared = l->shared;
     bool gains = false;
     mutex_lock(&shared->lock);
-    if (l->has_run && shared->division == l->division && l->division->n_parts > 1) {
-        layers_division *before = shared->division;
+    if (l->has_run && shared->division && shared->division == l->division &&
+        l->division->n_parts > 1) {
         measure(l);
-        shared->division = NULL;
-        gains =
-            make_division(shared) == CLG_OK &&
-            slowest_of(shared, before) > WORTH_A_DIVISION * slowest_of(shared, shared->division);
-        if (!gains) {
-            layers_division_free(shared->division);
-            shared->division = before;
-        } else {
-            layers_division_free(before);
-        }
+        gains = divide_better(shared);
     }
     mutex_unlock(&shared->lock);
     return gains;

@@ -10,14 +10,14 @@ typedef struct dividing {
     const value_fact *facts;
     const layer_costs *costs;
     layers_division *d;
-    size_t *slots;        /* by value: its slot; SIZE_MAX: none */
-    node_id *first, *end; /* by part: its nodes, less those that belong to no block */
-    size_t part;          /* for `use` */
-    size_t *part_of;      /* by value: the part that gives it; SIZE_MAX: none */
-    size_t *last_part;    /* by value: the last part that uses it */
-    bool *nodes;          /* of the part being made */
-    value_id *outputs;    /* of the part being made, as the following */
-    value_id *origins;    /* by input: the value of the whole */
+    size_t *slots;           /* by value: its slot; SIZE_MAX: none */
+    node_id *first, *end;    /* by part: its nodes, less those that belong to no block */
+    size_t part;             /* for `use` */
+    size_t *part_of;         /* by value: the part that gives it; SIZE_MAX: none */
+    size_t *last_part;       /* by value: the last part that uses it */
+    bool *nodes;             /* of the part being made */
+    value_id *outputs;       /* of the part being made, as the following */
+    const value_id *origins; /* by input: the value of the whole */
 } dividing;
 
 /* ---- uses ------------------------------------------------------------------------------------ */
@@ -131,7 +131,7 @@ static clg_status make_part(dividing *k, size_t p)
         if (k->slots[k->outputs[i]] == SIZE_MAX) k->slots[k->outputs[i]] = k->d->n_slots++;
     select_nodes(k, p, n_outputs);
     describe_part(k, p);
-    CLG_TRY(graph_part(k->g, k->nodes, k->outputs, n_outputs, k->origins, &part));
+    CLG_TRY(graph_part(k->g, k->nodes, k->outputs, n_outputs, &k->origins, &part));
     const clg_status status = fill_part(k, p, part, n_outputs);
     if (status == CLG_OK) return model_create(part, false, &k->d->parts[p].model);
     graph_free(part);
@@ -168,9 +168,8 @@ static clg_status divide(dividing *k, const size_t *first, size_t n_devices)
     k->end = memory_zalloc(n_devices, sizeof *k->end);
     k->nodes = memory_zalloc(k->g->n_nodes + 1, sizeof *k->nodes);
     k->outputs = memory_zalloc(k->g->n_values + 1, sizeof *k->outputs);
-    k->origins = memory_zalloc(k->g->n_values + 1, sizeof *k->origins);
     if (!k->slots || !k->part_of || !k->last_part || !k->first || !k->end || !k->nodes ||
-        !k->outputs || !k->origins)
+        !k->outputs)
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     return make_parts(k, first, n_devices);
 }
@@ -197,7 +196,6 @@ clg_status layers_divide(const clg_model *model, const layer_costs *costs, const
     memory_free(k.end);
     memory_free(k.nodes);
     memory_free(k.outputs);
-    memory_free(k.origins);
     if (status == CLG_OK)
         *out_division = k.d;
     else

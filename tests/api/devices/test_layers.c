@@ -206,8 +206,8 @@ TEST(layers__strings_cross)
     clg_model_free(m);
 }
 
-/* There is no cut in the life of a sequence, nor of its item, whose dtype is not known before a run:
- * all nodes from SplitToSequence on are in one part. */
+/* There is no cut in the life of a sequence, nor of its item, whose dtype is not known before a
+ * run: all nodes from SplitToSequence on are in one part. */
 TEST(layers__sequences_do_not_cross)
 {
     float y[4];

@@ -61,9 +61,9 @@ int engine_load(const options *o, const char *model_path, engine *out_engine);
 /* Opens a device as engine_open does, and creates a session of the model that engine_load loaded.
  */
 int engine_start(const options *o, bool profiling, engine *e);
-/* As engine_start, with all devices that -d selects: the session divides the rows of the batch among
- * all of them or, where these depend on each other, is on the first; or it divides the model, if
- * --split says so. */
+/* As engine_start, with all devices that -d selects: the session divides the rows of the batch
+ * among all of them or, where these depend on each other, is on the first; or it divides the model,
+ * if --split says so. */
 int engine_start_all(const options *o, bool profiling, engine *e);
 /* Returns whether --split divides the model, not the rows. */
 bool engine_splits_layers(const options *o);
