@@ -67,7 +67,7 @@ static void place_output(clg_session *front, layers_session *l, size_t slot, clg
     } else if (whole && whole->call) {
         out->data = whole->call->data;
         out->capacity_bytes = whole->call->capacity_bytes;
-    } else if (!whole && to->memory) {
+    } else if (to->memory) { /* what crosses and is no output of the model */
         out->data = to->memory->data;
         out->capacity_bytes = to->memory->size_bytes;
     }
