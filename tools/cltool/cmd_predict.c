@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define PROGRESS_MS 100.0
+#define LAYERS_BATCH 16 /* rows, with --split layers */
 
 /* An output of the model and the file that it is written to. */
 typedef struct target {
@@ -40,6 +41,7 @@ typedef struct predict {
     clg_context **contexts;
     size_t n_devices;
     clg_session **sessions;
+    size_t n_sessions; /* one for each device, or one over all that divides the model */
     const char *precision;
     input_set inputs;
     target *targets;
@@ -227,11 +229,15 @@ static int open_devices(predict *p)
 {
     int code = engine_open_all(p->options, false, &p->contexts, &p->n_devices);
     if (code != CODE_DONE) return code;
-    p->sessions = must_alloc(p->n_devices, sizeof *p->sessions);
-    for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
-        code = engine_create_session(p->options, p->contexts[i], p->engine.model, &p->sessions[i]);
-        if (code == CODE_DONE && i == 0) p->precision = engine_precision(p->sessions[i]);
-    }
+    const bool is_one = engine_splits_layers(p->options);
+    p->n_sessions = is_one ? 1 : p->n_devices;
+    p->sessions = must_alloc(p->n_sessions, sizeof *p->sessions);
+    for (size_t i = 0; i < p->n_sessions && code == CODE_DONE; i++)
+        code = is_one ? engine_create_layers(p->options, p->contexts, p->n_devices, p->engine.model,
+                                             &p->sessions[0])
+                      : engine_create_session(p->options, p->contexts[i], p->engine.model,
+                                              &p->sessions[i]);
+    if (code == CODE_DONE) p->precision = engine_precision(p->sessions[0]);
     return code;
 }
 
@@ -255,7 +261,10 @@ static int decide_batch(predict *p)
         p->batch = (size_t)fixed;
         return CODE_DONE;
     }
-    if (p->batch == 0) {
+    if (p->batch == 0 && engine_splits_layers(p->options)) {
+        p->batch = LAYERS_BATCH; /* not measured: the devices' shares are for one size */
+        output_note("batch %zu (--batch N sets it)", p->batch);
+    } else if (p->batch == 0) {
         p->batch = 1;
         code = give_shapes(p, p->sessions[0]); /* also sets the inputs that are not streamed */
         if (code == CODE_DONE)
@@ -275,7 +284,7 @@ static int make_stream(predict *p)
     given.batch = p->batch;
     given.outputs = names;
     given.n_outputs = p->n_targets;
-    clg_status status = clg_stream_create(p->sessions, p->n_devices, &given, &p->stream);
+    clg_status status = clg_stream_create(p->sessions, p->n_sessions, &given, &p->stream);
     free(names);
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
     p->rows = must_alloc(p->inputs.count, sizeof(dataset *));
@@ -296,13 +305,15 @@ static int prepare(predict *p, const char *model_path)
     if (code == CODE_DONE) code = count_rows(p);
     if (code == CODE_DONE) code = open_devices(p);
     if (code == CODE_DONE) code = decide_batch(p);
-    for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
+    for (size_t i = 0; i < p->n_sessions && code == CODE_DONE; i++) {
         code = give_shapes(p, p->sessions[i]);
         if (code == CODE_DONE && p->n_rows > 0) code = engine_prepare(p->sessions[i]);
     }
+    if (code == CODE_DONE && engine_splits_layers(p->options))
+        engine_note_parts(p->options, p->sessions[0]);
     if (code == CODE_DONE) code = make_stream(p);
     /* the stream has separate sessions */
-    for (size_t i = 0; i < p->n_devices && p->sessions; i++) {
+    for (size_t i = 0; i < p->n_sessions && p->sessions; i++) {
         clg_session_free(p->sessions[i]);
         p->sessions[i] = NULL;
     }
@@ -512,7 +523,7 @@ static void close_all(predict *p)
 {
     clg_stream_free(p->stream);
     for (size_t i = 0; i < p->n_targets; i++) clg_npy_writer_free(p->targets[i].writer);
-    for (size_t i = 0; p->sessions && i < p->n_devices; i++) clg_session_free(p->sessions[i]);
+    for (size_t i = 0; p->sessions && i < p->n_sessions; i++) clg_session_free(p->sessions[i]);
     free(p->sessions);
     clg_context_list_free(p->contexts, p->n_devices);
     free(p->targets);
