@@ -7,7 +7,7 @@ nested or flat.
 
 import math
 import struct
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Tensor:
             else:
                 array = self._numbers(data, count)
         else:
-            array = as_array(data, self.dtype, self.name)
+            array = as_array(_large(data, datatype), self.dtype, self.name)
         if array.size != count:
             raise Refused(
                 400, f"input {self.name}: shape {list(shape)} has {count} elements, the data "
@@ -106,15 +106,20 @@ class Tensor:
         return array
 
 
+def _large(data: Any, datatype: str) -> Any:
+    """Returns an array for a list of integers that numpy would make floats: some above 2^63."""
+    if datatype == "UINT64" and isinstance(data, list):
+        items = np.array(data, object).ravel().tolist()
+        if all(type(item) is int and 0 <= item < 1 << 64 for item in items):
+            return np.array(items, np.uint64)
+    return data
+
+
 def _text(name: str, item: bytes) -> str:
     try:
         return item.decode()
     except UnicodeDecodeError as e:
         raise Refused(400, f"input {name}: strings are UTF-8: {e}") from None
-
-
-def texts(name: str, items: Sequence[Any]) -> List[str]:
-    return [_text(name, item) if isinstance(item, bytes) else item for item in items]
 
 
 def to_bytes(array: np.ndarray) -> bytes:
