@@ -4,6 +4,7 @@
 from typing import Any, Dict, List, Optional
 
 import grpc
+from google.protobuf.unknown_fields import UnknownFieldSet
 from kserve.constants.constants import GRPC_CONTENT_DATATYPE_MAPPINGS as FIELDS
 from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
 from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
@@ -33,6 +34,17 @@ async def _abort(context: Any, error: BaseException) -> None:
     await context.abort(_CODES.get(found.http, grpc.StatusCode.INTERNAL), found.message)
 
 
+def _model_name(request: Any) -> str:
+    """Returns the name in a request to load or unload.
+
+    It is field 1 of KServe's message, and field 2 of Triton's, where field 1 is the repository.
+    """
+    for field in UnknownFieldSet(request):
+        if field.field_number == 2 and isinstance(field.data, bytes):
+            return field.data.decode(errors="replace")
+    return request.model_name
+
+
 class Servicer(InferenceServicer):
     def __init__(self, plane: Plane, extension: Extension, gate: Gate):
         super().__init__(plane, extension)
@@ -53,18 +65,20 @@ class Servicer(InferenceServicer):
         return pb.ModelMetadataResponse(**found)
 
     async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:
+        name = _model_name(request)
         try:
-            await self._extension.load(request.model_name)
+            await self._extension.load(name)
         except Refused as e:
             await _abort(context, e)
-        return pb.RepositoryModelLoadResponse(model_name=request.model_name, isLoaded=True)
+        return pb.RepositoryModelLoadResponse(model_name=name, isLoaded=True)
 
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:
+        name = _model_name(request)
         try:
-            await self._extension.unload(request.model_name)
+            await self._extension.unload(name)
         except Refused as e:
             await _abort(context, e)
-        return pb.RepositoryModelUnloadResponse(model_name=request.model_name, isUnloaded=True)
+        return pb.RepositoryModelUnloadResponse(model_name=name, isUnloaded=True)
 
     async def ModelInfer(self, request: Any, context: Any) -> Any:
         metadata = dict(context.invocation_metadata() or ())
