@@ -18,7 +18,7 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import DIGITS, model, rows, save, slow, unary
+from conftest import DIGITS, SOURCE, model, rows, save, slow, unary
 from onnx import TensorProto, helper
 
 # Not imported: its gRPC messages and tritonclient's have the same names, and one process has one.
@@ -550,3 +550,25 @@ def test_ready_is_after_loading(device, tmp_path):
     """The server is not ready before all models are, and not while it stops."""
     path = save(unary("Relu"), tmp_path / "m.onnx")
     subprocess.run([sys.executable, "-c", READY, path], check=True)
+
+
+@pytest.mark.parametrize(
+    "before, after, message",
+    [
+        ("", "", None),
+        ("containerPort: 8080", 'containerPort: "x"', "expected int"),
+        ("httpGet:", "httpget:", "has no field httpget"),
+        ("multiModel: false", 'multiModel: "no"', "expected bool"),
+        ("- name: kserve-container", "- tty: true", "name"),
+    ],
+)
+def test_kubernetes_objects(tmp_path, before, after, message):
+    """The objects are those of the schema; what is changed in one is found."""
+    folder = SOURCE / "examples" / "serving"
+    changed = tmp_path / "changed.yaml"
+    changed.write_text((folder / "servingruntime.yaml").read_text().replace(before, after))
+    tool = SOURCE / "python" / "tools" / "check_serving_yaml.py"
+    command = [sys.executable, tool, changed, folder / "inferenceservice.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == (1 if message else 0), done.stderr
+    assert (message or "2 files are right") in done.stdout

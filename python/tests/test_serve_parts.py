@@ -281,8 +281,8 @@ def test_sources(tmp_path):
 
 def test_options(capsys):
     assert parse(["m.onnx"]) == Options(["m.onnx"])
-    line = "a b=c --port 0 --shape x=1,3 --shape y=2 --memory 2g --batch-delay-ms 1.5 --split --no-grpc"
-    found = parse(line.split())
+    line = "a b=c --port 0 --shape x=1,3 --shape y=2 --memory 2g --batch-delay-ms 1.5 --split"
+    found = parse([*line.split(), "--no-grpc"])
     assert found == Options(["a", "b=c"], port=0, shapes={"x": (1, 3), "y": (2,)}, split=True,
                             memory=2 * 10**9, batch_delay_ms=1.5, no_grpc=True)  # fmt: skip
     for wrong in (["--memory", "2x"], ["--shape", "x"], ["--shape", "x=1,-2"], ["--max-batch", "0"],
