@@ -359,7 +359,7 @@ def test_clients_get_their_own_rows(models):
 
 
 def test_a_request_that_fails_takes_no_other_with_it(models):
-    """Half of the clients ask for an index that is not there, in runs with the other half."""
+    """Half of the clients send an index that is not there, in runs with the other half."""
 
     def client(seed):
         for i in range(10):
@@ -451,6 +451,7 @@ def test_reload_drops_no_request(device, tmp_path):
         status, _, answer = server.call("POST", "/v2/repository/models/m/load")
         assert status == 400 and answer["error"]
         assert (server.infer("m", zeros)[1]["y"] == 4).all()
+        assert server.metric("clgraph_memory_bytes")['{kind="io",model="m",version="1"}'] > 0
         # A new version, by gRPC.
         (versions / "2").mkdir()
         save(add(2), versions / "2" / "model.onnx")
@@ -511,6 +512,13 @@ def test_a_stop_finishes_what_was_accepted(device, tmp_path):
                 assert status == 200 and (outputs["y"] == 0).all()
 
 
+def test_a_stop_while_models_are_loaded(tmp_path):
+    """The server ends with 0, whether its models were ready or not."""
+    server = Server(DIGITS, env={"CLG_CACHE_DIR": str(tmp_path)})
+    server.wait_for("loading")
+    assert server.stop() == 0 and server.events("stopped")
+
+
 def test_memory_of_a_model_is_limited(device, tmp_path):
     path = save(unary("Relu", shape=("n", 1000)), tmp_path / "m.onnx")
     with serving(path, "--memory", "2m", "--device", device.device.selector) as server:
@@ -564,7 +572,8 @@ READY = """
 import asyncio, sys
 from clgraph.serve._options import Options
 import clgraph.serve._server
-from clgraph.serve._repository import Plane, Refused, Repository
+from clgraph.serve._errors import Refused
+from clgraph.serve._repository import Plane, Repository
 
 async def run():
     repository = Repository(Options(sys.argv[1:]))

@@ -8,7 +8,7 @@ import collections
 import concurrent.futures
 import threading
 import time
-from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Set, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Request:
 
     def __init__(self, feeds: Dict[str, np.ndarray], outputs: List[str], timeout_s: float = 0.0):
         self.feeds, self.outputs = feeds, outputs
-        self.rows, self.key = 0, None  # type: ignore[var-annotated]
+        self.rows, self.key = 0, cast(Any, None)
         self.future: "concurrent.futures.Future[List[Any]]" = concurrent.futures.Future()
         self.arrived = time.monotonic()
         self.deadline = self.arrived + timeout_s if timeout_s else float("inf")
@@ -48,7 +48,8 @@ class Rule:
 
     def describe(self, request: Request) -> None:
         """Sets rows and key; without a key the request runs alone."""
-        rows, parts = set(), []
+        rows: Set[int] = set()
+        parts: List[Any] = []
         for name in sorted(request.feeds):
             array, axis = request.feeds[name], self.inputs.get(name)
             if axis is None:

@@ -12,7 +12,8 @@ from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
 )
 from kserve.protocol.grpc.servicer import InferenceServicer
 
-from ._infer import Call, Gate, Refused, input_of, outputs_of, refused
+from ._errors import Refused, refused
+from ._infer import Call, Gate, input_of, outputs_of
 from ._model import LoadedModel
 from ._options import Options
 from ._repository import Extension, Plane

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 
 from . import _metrics
-from ._errors import Refused, refused
+from ._errors import Refused
 from ._logs import event
 from ._model import LoadedModel
 from ._options import Options
@@ -76,13 +76,13 @@ class Call:
 
 
 def outputs_of(model: LoadedModel, names: Sequence[str]) -> List[str]:
-    """Returns the names of the outputs of a request, all if it asks for none."""
+    """Returns the names of the outputs of a request, all if it names none."""
     for name in names:
         if name not in model.outputs:
             has = ", ".join(model.outputs)
             raise Refused(400, f"model {model.name} has no output {name}; it has {has}")
     if len(set(names)) < len(names):
-        raise Refused(400, "an output is asked for twice")
+        raise Refused(400, "an output is requested twice")
     return list(names) or list(model.outputs)
 
 
@@ -94,6 +94,3 @@ def input_of(model: LoadedModel, name: Any, feeds: Dict[str, Any]) -> Any:
     if name in feeds:
         raise Refused(400, f"input {name} is there twice")
     return model.inputs[name]
-
-
-__all__ = ["Call", "Gate", "Refused", "input_of", "outputs_of", "refused"]

@@ -4,7 +4,7 @@
 import logging
 import threading
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -26,12 +26,13 @@ _RETRY_S = 1.0  # between attempts to open a lost device
 class LoadedModel:
     """A model that is ready: kernels are compiled and self-tested, threads wait for requests.
 
-    Raises what loading and preparing raise.
+    Raises what loading and preparing raise; Cancelled when is_stopping() turns true meanwhile.
     """
 
     def __init__(
-        self, name: str, version: str, path: str, contexts: Sequence[Context], options: Options
-    ):
+        self, name: str, version: str, path: str, contexts: Sequence[Context], options: Options,
+        is_stopping: Callable[[], bool],
+    ):  # fmt: skip
         self.name, self.version, self._options = name, version, options
         limits = _limits(options)
         # Read, not mapped: the file may be replaced while the model is used.
@@ -46,12 +47,11 @@ class LoadedModel:
             for group in groups
         ]
         self._lost: set = set()
-        self._prepare()
+        self._prepare(lambda *_: not is_stopping())
         self.queue = Queue(
             options.max_queue, options.max_batch, options.batch_delay_ms / 1e3, self.rule
         )
         self._labels = (name, version)
-        _metrics.WAITING.labels(*self._labels).set_function(lambda: len(self.queue))
         self._threads = []
         for session in self._sessions:
             session.max_clones = max(session.max_clones, options.instances)
@@ -107,23 +107,20 @@ class LoadedModel:
                 shapes[name] = [*shapes[name][:axis], rows, *shapes[name][axis + 1 :]]
         return shapes
 
-    def _prepare(self) -> None:
+    def _prepare(self, progress: Callable[..., bool]) -> None:
         """Compiles and self-tests kernels, and runs once, with one row and with a full batch."""
         sizes = [1, self._options.max_batch] if self.rule else [1]
         for session in self._sessions:
             for rows in sizes:
                 shapes = self._shapes(rows)
                 try:
-                    session.prepare(shapes)
+                    session.prepare(shapes, progress)
                 except Error as e:
                     raise type(e)(
                         f"{e.message} (while preparing for {shapes})", e.status,
                         e.hint or "--shape NAME=DIMS gives the shape of requests",
                     ) from e  # fmt: skip
-        memory = self._sessions[0].memory(self._shapes(sizes[-1]))
-        for kind in _KINDS:
-            value = getattr(memory, kind + "_bytes")
-            _metrics.MEMORY.labels(self.name, self.version, kind).set(value)
+        self._memory = self._sessions[0].memory(self._shapes(sizes[-1]))
 
     # ---- requests --------------------------------------------------------------------------------
 
@@ -154,7 +151,7 @@ class LoadedModel:
     def _answer(self, session: InferenceSession, requests: List[Request]) -> None:
         start = time.monotonic()
         try:
-            if len(requests) == 1:
+            if self.rule is None or len(requests) == 1:
                 results = [self._run(session, requests[0].outputs, requests[0].feeds)]
             else:
                 joined = self.rule.join(requests)
@@ -218,13 +215,18 @@ class LoadedModel:
         for session in self._sessions:
             session.close()
 
+    def show_metrics(self) -> None:
+        """Has the gauges of this name and version be those of this model."""
+        _metrics.WAITING.labels(*self._labels).set_function(lambda: len(self.queue))
+        for kind in _KINDS:
+            value = getattr(self._memory, kind + "_bytes")
+            _metrics.MEMORY.labels(*self._labels, kind).set(value)
+
     def forget_metrics(self) -> None:
         """Removes the model's gauges; counters remain, as Prometheus wants them."""
-        for metric, *more in ((_metrics.WAITING,), *((_metrics.MEMORY, k) for k in _KINDS)):
-            try:
-                metric.remove(*self._labels, *more)
-            except KeyError:
-                pass
+        _metrics.WAITING.remove(*self._labels)
+        for kind in _KINDS:
+            _metrics.MEMORY.remove(*self._labels, kind)
 
 
 def _limits(options: Options) -> Optional[Limits]:

@@ -4,7 +4,7 @@
 import argparse
 import dataclasses
 import re
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
@@ -55,8 +55,8 @@ def shape(text: str) -> Tuple[str, Tuple[int, ...]]:
     return name, tuple(int(d) for d in dims.split(","))
 
 
-def _number(kind: type, low: float) -> object:
-    def convert(text: str) -> object:
+def _number(kind: Callable[[str], Any], low: float) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
         value = kind(text)
         if not low <= value < 1 << 31:
             raise argparse.ArgumentTypeError(f"the least is {low}, not {text}")
@@ -75,7 +75,7 @@ def parse(arguments: Sequence[str]) -> Options:
     )
     add, default = parser.add_argument, Options([])
 
-    def option(name: str, text: str, **more: object) -> None:
+    def option(name: str, text: str, **more: Any) -> None:
         field = name.strip("-").replace("-", "_")
         if "action" not in more and "default" not in more:
             more["default"] = getattr(default, field)

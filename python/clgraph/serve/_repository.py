@@ -107,6 +107,8 @@ class Repository(ModelRepository):
             loaded = await _in_thread(self._open, name, versions)
             before = self.models.get(name)
             self.update(ServedModel(name, loaded))
+            for model in loaded.values():
+                model.show_metrics()
         if before is not None:
             await self._close(before, self._options.grace_s)
         return True
@@ -118,7 +120,8 @@ class Repository(ModelRepository):
         try:
             for version, path in versions.items():
                 event("loading", model=name, version=version, path=path)
-                model = LoadedModel(name, version, path, self._contexts, self._options)
+                model = LoadedModel(name, version, path, self._contexts, self._options,
+                                    lambda: self.is_stopping)  # fmt: skip
                 loaded[version] = model
                 event("ready", model=name, version=version, is_batched=model.rule is not None,
                       devices=[c.device.selector for c in self._contexts])  # fmt: skip

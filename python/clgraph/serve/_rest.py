@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse, Response
 from kserve.constants.constants import FASTAPI_APP_IMPORT_STRING, V2_ROUTE_PREFIX
 from kserve.protocol.rest.server import RESTServer, _RefreshingServer
 
-from ._infer import Call, Gate, Refused, input_of, outputs_of, refused
+from ._errors import Refused, refused
+from ._infer import Call, Gate, input_of, outputs_of
 from ._model import LoadedModel
 from ._options import Options
 from ._repository import Extension, Plane
@@ -57,7 +58,7 @@ class Rest(RESTServer):
     def _add_exception_handlers(self, app: FastAPI) -> None:
         super()._add_exception_handlers(app)
 
-        async def answer(_: Request, error: Refused) -> Response:
+        async def answer(_: Request, error: Any) -> Response:
             return JSONResponse({"error": error.message}, error.http)
 
         app.add_exception_handler(Refused, answer)
@@ -244,7 +245,7 @@ def answer(model: LoadedModel, parsed: Parsed, call_id: str, results: List[Any])
     """Returns the response with the outputs."""
     outputs, parts = [], []
     for (name, is_binary), array in zip(parsed.outputs, results):
-        entry = {
+        entry: Dict[str, Any] = {
             "name": name,
             "datatype": model.outputs[name].datatype,
             "shape": list(array.shape),

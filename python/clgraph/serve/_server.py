@@ -18,9 +18,10 @@ finally:
     sys.argv = _arguments
 
 from ..errors import Error  # noqa: E402
+from ._errors import Refused  # noqa: E402
 from ._grpc import Grpc  # noqa: E402
 from ._infer import Gate  # noqa: E402
-from ._repository import Extension, Plane, Refused, Repository  # noqa: E402
+from ._repository import Extension, Plane, Repository  # noqa: E402
 from ._rest import Rest  # noqa: E402
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
