@@ -46,9 +46,15 @@ class Server(ModelServer):
 
     async def run(self) -> int:
         """Serves until a signal; returns the exit code."""
-        stop = asyncio.Event()
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def on_signal(*_: Any) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(stop.set)
+
+        # Not the loop's, which end with it: a second signal would then kill the process.
         for number in _SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            signal.signal(number, on_signal)
         rest = asyncio.create_task(self._rest_server.start())
         stopping = asyncio.create_task(stop.wait())
         loading: Any = None
