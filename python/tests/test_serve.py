@@ -521,7 +521,8 @@ def test_a_stop_while_models_are_loaded(tmp_path):
 
 def test_memory_of_a_model_is_limited(device, tmp_path):
     path = save(unary("Relu", shape=("n", 1000)), tmp_path / "m.onnx")
-    with serving(path, "--memory", "2m", "--device", device.device.selector) as server:
+    threads = ["--cpu-threads", 1] if device.device.kind == "CPU" else []
+    with serving(path, *threads, "--memory", "2m", "--device", device.device.selector) as server:
         assert server.infer("m", {"x": rows(1, 1000)})[0] == 200
         status, message = server.infer("m", {"x": np.zeros((2000, 1000), np.float32)})
         assert status == 413 and "max_memory_bytes" in message
@@ -543,7 +544,7 @@ def test_models_that_cannot_be_served(device, tmp_path):
         assert message in server.wait_for("a model cannot be loaded")["error"]
         assert server.process.wait(WAIT_S) == 1
     with serving(tmp_path / "m.onnx", "--shape", "x=1,1,8,8", "--device", device.device.selector,
-                 "--body-timeout-s", 5) as server:  # fmt: skip
+                 "--body-timeout-s", 5, "--split") as server:  # fmt: skip
         x = rows(2, 1, 4, 4)
         status, outputs = server.infer("m", {"x": x})
         assert status == 200 and np.allclose(outputs["y"][0, 0, 0, 0], x[0, 0, :3, :3].mean())

@@ -22,6 +22,7 @@ class Options:
     split: bool = False
     precision: str = "fp32"
     cache_dir: Optional[str] = None
+    cpu_threads: int = 0
     instances: int = 2
     max_batch: int = 32
     batch_delay_ms: float = 0.0
@@ -95,6 +96,7 @@ def parse(arguments: Sequence[str]) -> Options:
     option("--split", "each batch is divided among the devices", action="store_true")
     option("--precision", "how float32 values are stored", choices=["fp32", "fp16", "auto"])
     option("--cache-dir", "folder of compiled kernels")
+    option("--cpu-threads", "compute units of a CPU device to use; 0: all", type=_number(int, 0))
     option("--instances", "runs at a time on each device", type=count)
     option("--max-batch", "rows of requests that run together; 1: no batching", type=count)
     option("--batch-delay-ms", "time to wait for more requests of a batch", type=time)

@@ -115,7 +115,10 @@ class Repository(ModelRepository):
 
     def _open(self, name: str, versions: Dict[str, str]) -> Dict[str, LoadedModel]:
         if self._contexts is None:
-            self._contexts = contexts(self._options.device, cache_dir=self._options.cache_dir)
+            options = self._options
+            self._contexts = contexts(
+                options.device, cache_dir=options.cache_dir, cpu_threads=options.cpu_threads
+            )
         loaded: Dict[str, LoadedModel] = {}
         try:
             for version, path in versions.items():
