@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process of the server on loopback, and requests to it by raw HTTP."""
+"""A process of the server on loopback, requests to it by raw HTTP, and models for it."""
 
 import contextlib
 import http.client
+import importlib.util
 import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from conftest import model
+from onnx import TensorProto, helper
+
+# Not imported: its gRPC messages and tritonclient's have the same names, and one process has one.
+if importlib.util.find_spec("kserve") is None:
+    pytest.skip("KServe is not installed (pip install clgraph[serve])", allow_module_level=True)
+http_client = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
+grpc_client = pytest.importorskip("tritonclient.grpc", reason="tritonclient is not installed")
+ServerError = pytest.importorskip("tritonclient.utils").InferenceServerException
 
 WAIT_S = 600  # for what never takes as long; tests do not depend on it
 
@@ -89,6 +100,21 @@ class Server:
             response = connection.getresponse()
             return response.status, json.loads(response.read())
 
+    def post(self, name, body, length=None):
+        """Returns a socket on which a request was sent, of `length` bytes in the end."""
+        found = socket.create_connection(("127.0.0.1", self.port), WAIT_S)
+        head = f"POST /v2/models/{name}/infer HTTP/1.1\r\nHost: a\r\nContent-Length: "
+        found.sendall(f"{head}{length or len(body)}\r\n\r\n".encode() + body)
+        return found
+
+    @staticmethod
+    def answer(connection):
+        """Returns the status and the content of the answer to post()."""
+        with contextlib.closing(connection):
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            return response.status, json.loads(response.read())
+
     def infer(self, name, inputs, path="", **more):
         """Returns the status and the outputs by name, or the message of an error."""
         request = {"inputs": [tensor(n, array) for n, array in inputs.items()], **more}
@@ -124,3 +150,34 @@ def serving(*arguments, **options):
         if server.process.poll() is None:
             server.process.kill()
             server.process.wait()
+
+
+def add(value, width=3):
+    """Returns the model y = x + value."""
+    one = helper.make_tensor("one", TensorProto.FLOAT, [], [value])
+    proto = model([helper.make_node("Add", ["x", "one"], ["y"])],
+                  [("x", TensorProto.FLOAT, ["n", width])],
+                  [("y", TensorProto.FLOAT, ["n", width])])  # fmt: skip
+    proto.graph.initializer.append(one)
+    return proto
+
+
+def mixed():
+    """Returns the model y = x - max(x), whose rows depend on each other."""
+    return model(
+        [
+            helper.make_node("ReduceMax", ["x"], ["m"], name="largest"),
+            helper.make_node("Sub", ["x", "m"], ["y"]),
+        ],
+        [("x", TensorProto.FLOAT, ["n", 3])],
+        [("y", TensorProto.FLOAT, ["n", 3])],
+    )
+
+
+def table():
+    """Returns the model y = the square of index x, of 100 numbers."""
+    proto = model([helper.make_node("Gather", ["t", "x"], ["y"])],
+                  [("x", TensorProto.INT64, ["n"])], [("y", TensorProto.FLOAT, ["n"])])  # fmt: skip
+    squares = [float(i * i) for i in range(100)]
+    proto.graph.initializer.append(helper.make_tensor("t", TensorProto.FLOAT, [100], squares))
+    return proto

@@ -20,9 +20,9 @@ from clgraph.serve._tensors import Tensor, to_bytes, to_list
 RULE = Rule(clgraph.Batch({"x": 0, "w": None}, {"y": 0, "t": 1, "c": None}))
 
 
-def request(n, *, w=1.0, outputs=("y",), width=2, dtype=np.float32, fill=0.0, timeout_s=0.0):
+def request(n, *, w=1.0, outputs=("y",), width=2, dtype=np.float32, fill=0.0):
     feeds = {"x": np.full((n, width), fill, dtype), "w": np.array([w], np.float32)}
-    return Request(feeds, list(outputs), timeout_s)
+    return Request(feeds, list(outputs))
 
 
 def queue(max_requests=100, max_rows=8, delay_s=0.0, rule=RULE):
@@ -118,14 +118,20 @@ def test_a_full_or_closed_queue_refuses():
 
 
 def test_requests_that_nobody_waits_for_are_dropped():
-    q = queue()
-    requests = [request(1), request(1, timeout_s=1e-9), request(1)]
+    q = queue(max_requests=3)
+    requests = [request(1), request(1), request(1)]
     for r in requests:
         q.put(r)
     requests[0].future.cancel()
-    assert q.take() == [requests[2]]
-    error = requests[1].future.exception(0)
-    assert error.http == 503 and "too long" in error.message
+    assert q.remove(requests[1]) and not q.remove(requests[1])
+    q.put(request(1, w=2.0))  # there is room again
+    assert q.take() == [requests[2]] and not q.remove(requests[2])
+    (left,) = q.clear()
+    left.refuse(Refused(503, "no more"))
+    assert left.future.exception(0).http == 503 and len(q) == 0
+    cancelled = request(1)
+    cancelled.future.cancel()
+    cancelled.refuse(Refused(503, "no more"))
 
 
 def test_a_run_waits_for_more_requests():
@@ -201,7 +207,9 @@ def test_datatypes(number, name, array):
         (None, [1, 3], [1, 2, 3], False, "expected FP32, got None"),
         ("FP32", [2, 3], [1, 2, 3], False, "has 6 elements, the data have 3"),
         ("FP32", [1, 3], b"\0" * 11, True, "are 12 bytes, not 11"),
-        ("FP32", [1 << 40, 1 << 40], b"", True, "bytes, not 0"),
+        ("FP32", [1 << 40, 1 << 40], b"", True, "a shape is a list of sizes"),
+        ("FP32", [1 << 60, 0], b"", True, "a shape is a list of sizes"),
+        ("FP32", [0, 1 << 40, 1 << 40], [], False, "a shape is a list of sizes"),
         ("FP32", [-1, 3], [1, 2, 3], False, "a shape is a list of sizes"),
         ("FP32", [True, 3], [1, 2, 3], False, "a shape is a list of sizes"),
         ("FP32", "3", [1, 2, 3], False, "a shape is a list of sizes"),
@@ -225,14 +233,28 @@ def test_malformed_tensors(datatype, shape, data, is_binary, message):
     [
         (TensorProto.INT8, [1, 2, 300], "out of the range"),
         (TensorProto.INT64, [1, 2.5, 3], "expected an array of int64, got float64"),
-        (TensorProto.STRING, [1, 2, 3], "expected an array of string"),
+        (TensorProto.INT64, [2**63] * 3, "out of the range"),
+        (TensorProto.UINT8, [1, -1, 3], "out of the range"),
+        (TensorProto.UINT64, [1, -1, 3], "out of the range"),
+        (TensorProto.BOOL, [1, 2, 0], "out of the range"),
+        (TensorProto.STRING, [1, 2, 3], "expected strings, got 1"),
+        (TensorProto.STRING, ["a", 1.5, "b"], "expected strings, got 1.5"),
+        (TensorProto.STRING, ["a", None, {"a": 1}], "expected strings, got None"),
     ],
 )
 def test_values_are_not_changed(number, data, message):
     t = tensor(number)
-    with pytest.raises(clgraph.Error, match=message) as e:
+    with pytest.raises((Refused, clgraph.Error), match=message) as e:
         t.decode(t.datatype, [1, 3], data, False)
     assert refused(e.value).http == 400
+
+
+def test_bytes_of_bool_are_0_or_1():
+    t = tensor(TensorProto.BOOL)
+    assert t.decode("BOOL", [1, 3], b"\0\1\1", True).tolist() == [[False, True, True]]
+    with pytest.raises(Refused, match="0 or 1") as e:
+        t.decode("BOOL", [1, 3], b"\0\2\1", True)
+    assert e.value.http == 400
 
 
 @pytest.mark.parametrize("raw", [b"\1", b"\1\0\0\0", b"\1\0\0\0a\xff\xff\xff\xff", b"\1\0\0\0\xff"])
@@ -247,6 +269,22 @@ def test_sequences_have_no_datatype():
     proto = model([helper.make_node("SequenceLength", ["x"], ["y"])], [sequence],
                   [("y", TensorProto.INT64, [])])  # fmt: skip
     assert Tensor(clgraph.Model(proto)._inputs[0]).datatype is None
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_messages_are_bounded_and_of_the_library():
+    assert len(Refused(400, "a" * 10**6).message) < 2000
+    for error, http, message in (
+        (clgraph.InvalidArgument("bad x", "CLG_ERROR_SHAPE"), 400, "bad x"),
+        (clgraph.Error("b" * 10**6, "CLG_ERROR_INTERNAL"), 500, "bbb"),
+        (MemoryError("secret"), 503, "out of memory"),
+        (ValueError("secret"), 500, "internal error"),
+    ):
+        found = refused(error)
+        assert found.http == http and message in found.message
+        assert "secret" not in found.message and len(found.message) < 2000
 
 
 # ---- files and options ---------------------------------------------------------------------------

@@ -23,17 +23,22 @@ _COMPARED_BYTES = 4096
 class Request:
     """Inputs, names of outputs, and the future of their arrays. Times are in seconds."""
 
-    __slots__ = ("feeds", "outputs", "rows", "key", "future", "arrived", "deadline", "queue_s",
-                 "run_s", "run_rows")  # fmt: skip
+    __slots__ = ("feeds", "outputs", "rows", "key", "future", "arrived", "queue_s", "run_s",
+                 "run_rows")  # fmt: skip
 
-    def __init__(self, feeds: Dict[str, np.ndarray], outputs: List[str], timeout_s: float = 0.0):
+    def __init__(self, feeds: Dict[str, np.ndarray], outputs: List[str]):
         self.feeds, self.outputs = feeds, outputs
         self.rows, self.key = 0, cast(Any, None)
         self.future: "concurrent.futures.Future[List[Any]]" = concurrent.futures.Future()
         self.arrived = time.monotonic()
-        self.deadline = self.arrived + timeout_s if timeout_s else float("inf")
         self.queue_s = self.run_s = 0.0
         self.run_rows = 0  # of all requests of the run
+
+    def refuse(self, error: Refused) -> None:
+        """Answers a request that was not taken."""
+        self.queue_s = time.monotonic() - self.arrived
+        if self.future.set_running_or_notify_cancel():
+            self.future.set_exception(error)
 
 
 class Rule:
@@ -137,6 +142,21 @@ class Queue:
             self._requests.append(request)
             self._changed.notify()
 
+    def remove(self, request: Request) -> bool:
+        """Takes a request out that still waits; False: it was taken before."""
+        with self._changed:
+            if request not in self._requests:
+                return False
+            self._requests.remove(request)
+            return True
+
+    def clear(self) -> List[Request]:
+        """Takes all requests out that wait."""
+        with self._changed:
+            found = list(self._requests)
+            self._requests.clear()
+            return found
+
     def close(self) -> None:
         """Ends take() once the requests that are there were taken."""
         with self._changed:
@@ -179,12 +199,6 @@ class Queue:
 
     @staticmethod
     def _start(request: Request) -> Optional[Request]:
-        """Returns the request, or None if nobody waits for it any more or it waited too long."""
-        now = time.monotonic()
-        request.queue_s = now - request.arrived
-        if not request.future.set_running_or_notify_cancel():
-            return None
-        if now > request.deadline:
-            request.future.set_exception(Refused(503, "the request waited too long in the queue"))
-            return None
-        return request
+        """Returns the request, or None if nobody waits for it any more."""
+        request.queue_s = time.monotonic() - request.arrived
+        return request if request.future.set_running_or_notify_cancel() else None

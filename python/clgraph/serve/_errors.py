@@ -19,18 +19,26 @@ _HTTP = {
 }
 
 
+CLIENT_HAS_GONE = 499  # of nginx; for logs and metrics, as nobody reads it
+_MAX_MESSAGE = 1000  # names and values of a request may be part of it, and gRPC limits it
+
+
 class Refused(Exception):
     """A request that is answered with an HTTP status and a message instead of a result."""
 
     def __init__(self, http: int, message: str):
+        if len(message) > _MAX_MESSAGE:
+            message = message[:_MAX_MESSAGE] + "..."
         super().__init__(message)
         self.http, self.message = http, message
 
 
 def refused(error: BaseException) -> Refused:
-    """Returns the answer for an exception of a run; messages are the library's."""
+    """Returns the answer for an exception; messages are the library's, never Python's."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, Error):
         return Refused(_HTTP.get(error.status, 500), str(error))
-    return Refused(500, f"{type(error).__name__}: {error}")
+    if isinstance(error, MemoryError):
+        return Refused(503, "out of memory")
+    return Refused(500, "internal error, which is in the log of the server")

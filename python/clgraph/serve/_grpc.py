@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """gRPC: KServe's service with versions of models, and our predictions."""
 
+import asyncio
+import functools
 from typing import Any, Dict, List, Optional
 
 import grpc
@@ -13,13 +15,14 @@ from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
 from kserve.protocol.grpc.servicer import InferenceServicer
 
 from ._errors import Refused, refused
-from ._infer import Call, Gate, input_of, outputs_of
+from ._infer import Call, Gate, Parsed, input_of, off_loop, outputs_of
 from ._model import LoadedModel
 from ._options import Options
 from ._repository import Extension, Plane
 from ._rest import LAST_S
 from ._tensors import to_bytes
 
+_OTHER_RPCS = 64  # health and metadata, which are answered under overload too
 _CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
     403: grpc.StatusCode.PERMISSION_DENIED,
@@ -86,22 +89,24 @@ class Servicer(InferenceServicer):
         call = Call("grpc", request.model_name, request.model_version,
                     str(metadata.get("x-request-id", "")))  # fmt: skip
         try:
-            with self._gate:
-                model = call.find(self._plane.repository)
-                feeds = parse(model, request)
-                names = outputs_of(model, [output.name for output in request.outputs])
-                call.fields["client_id"] = request.id or None
-                results = await call.run(model, feeds, names)
+            with self._gate.enter() as count:
+                size = request.ByteSize()
+                count(size)
+                read = functools.partial(parse, request=request)
+                model, parsed, results = await call.run(self._plane.repository, size, read)
+                n_bytes = sum(array.nbytes for array in results)
+                response = await off_loop(n_bytes, answer, model, parsed, call.id, results)
         except Exception as e:
-            found = refused(e)
-            call.end(found.http, found.message)
-            await _abort(context, found)
+            await _abort(context, call.fail(e))
+        except asyncio.CancelledError as e:
+            call.fail(e)
+            raise
         call.end(200)
-        return answer(model, request.id or call.id, names, results)
+        return response
 
 
-def parse(model: LoadedModel, request: Any) -> Dict[str, Any]:
-    """Returns the inputs of a request; raises Refused and the library's errors."""
+def parse(model: LoadedModel, request: Any) -> Parsed:
+    """Returns the content of a request; raises Refused and the library's errors."""
     raw = request.raw_input_contents
     if raw and len(raw) != len(request.inputs):
         raise Refused(400, f"{len(request.inputs)} inputs have {len(raw)} raw_input_contents")
@@ -120,15 +125,16 @@ def parse(model: LoadedModel, request: Any) -> Dict[str, Any]:
                 raise Refused(400, f"{tensor.datatype} is sent by raw_input_contents")
             data = list(getattr(entry.contents, field))
         feeds[tensor.name] = tensor.decode(entry.datatype, list(entry.shape), data, bool(raw))
-    return feeds
+    names = outputs_of(model, [output.name for output in request.outputs])
+    return Parsed(request.id or None, feeds, names)
 
 
-def answer(model: LoadedModel, request_id: str, names: List[str], results: List[Any]) -> Any:
+def answer(model: LoadedModel, parsed: Parsed, call_id: str, results: List[Any]) -> Any:
     """Returns the response with the outputs, which are raw."""
     response = pb.ModelInferResponse(
-        id=request_id, model_name=model.name, model_version=model.version
+        id=parsed.id or call_id, model_name=model.name, model_version=model.version
     )
-    for name, array in zip(names, results):
+    for name, array in zip(parsed.outputs, results):
         response.outputs.add(
             name=name, datatype=model.outputs[name].datatype, shape=list(array.shape)
         )
@@ -140,7 +146,7 @@ class Grpc:
     """The server, which KServe's does not let choose an address."""
 
     def __init__(self, plane: Plane, extension: Extension, options: Options, gate: Gate):
-        self._options = options
+        self._options, self._gate = options, gate
         self._servicer = Servicer(plane, extension, gate)
         self._server: Any = None
         self.port: Optional[int] = None
@@ -152,7 +158,9 @@ class Grpc:
                 ("grpc.max_receive_message_length", options.max_request_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),  # a port that is in use is an error
-            ]
+            ],
+            # Beyond the gate's, whose answers say why, before their content is read.
+            maximum_concurrent_rpcs=self._gate.max_requests + _OTHER_RPCS,
         )
         add_servicer(self._servicer, self._server)
         host = f"[{options.host}]" if ":" in options.host else options.host

@@ -5,7 +5,7 @@ import datetime
 import json
 import logging
 import traceback
-from typing import Any
+from typing import Any, Optional
 
 log = logging.getLogger("clgraph.serve")
 
@@ -40,5 +40,8 @@ def configure(level: str) -> None:
         logger.setLevel("DEBUG" if level == "debug" else "WARNING")
 
 
-def event(message: str, level: int = logging.INFO, **fields: Any) -> None:
-    log.log(level, message, extra={"fields": fields})
+def event(
+    message: str, level: int = logging.INFO, fault: Optional[BaseException] = None, **fields: Any
+) -> None:
+    """Writes a line; a fault adds its traceback."""
+    log.log(level, message, exc_info=fault, extra={"fields": fields})

@@ -22,7 +22,7 @@ RUN_ROWS = Histogram(
     buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
 )  # fmt: skip
 WAITING = Gauge("clgraph_waiting_requests", "Requests in the queue", _MODEL)
+RUNNING = Gauge("clgraph_running", "Runs in progress, at most --instances a device", _MODEL)
 MEMORY = Gauge(
     "clgraph_memory_bytes", "Device memory on each device, for --max-batch rows", [*_MODEL, "kind"]
 )
-OF_MODELS = (REQUEST_SECONDS, QUEUE_SECONDS, RUN_SECONDS, RUN_ROWS, WAITING)

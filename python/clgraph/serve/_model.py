@@ -4,12 +4,12 @@
 import logging
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 import numpy as np
 
 from ..device import Context
-from ..errors import DeviceLost, Error, InvalidArgument, Unsupported
+from ..errors import Cancelled, DeviceLost, Error, InvalidArgument, Unsupported
 from ..model import Limits, Model
 from ..session import InferenceSession
 from . import _metrics
@@ -34,6 +34,7 @@ class LoadedModel:
         is_stopping: Callable[[], bool],
     ):  # fmt: skip
         self.name, self.version, self._options = name, version, options
+        self.queue_timeout_s = options.queue_timeout_ms / 1e3  # 0: none
         limits = _limits(options)
         # Read, not mapped: the file may be replaced while the model is used.
         self.model = Model(path, read_file=True, limits=limits)
@@ -46,7 +47,8 @@ class LoadedModel:
             InferenceSession(self.model, group, options.precision, limits=limits)
             for group in groups
         ]
-        self._lost: set = set()
+        self._lost: Set[InferenceSession] = set()
+        self._running: Set[int] = set()  # threads in a run
         self._prepare(lambda *_: not is_stopping())
         self.queue = Queue(
             options.max_queue, options.max_batch, options.batch_delay_ms / 1e3, self.rule
@@ -133,16 +135,24 @@ class LoadedModel:
         """Queues a request, whose future gives its outputs; raises Refused."""
         if not self.is_healthy:
             raise Refused(503, "the device of the model is lost")
-        request = Request(feeds, list(outputs), self._options.queue_timeout_ms / 1e3)
+        request = Request(feeds, list(outputs))
         self.queue.put(request)
         return request
+
+    def expire(self, request: Request) -> None:
+        """Refuses a request that still waits, though all sessions may be busy."""
+        if self.queue.remove(request):
+            request.refuse(Refused(503, "the request waited too long in the queue"))
 
     def _work(self, session: InferenceSession) -> None:
         while True:
             requests = self.queue.take()
             if requests is None:
                 return
+            thread = threading.get_ident()
+            self._running.add(thread)
             self._answer(session, requests)
+            self._running.discard(thread)
             del requests  # their arrays are not kept until the next ones come
             while session in self._lost and not self.queue.is_closed:
                 time.sleep(_RETRY_S)
@@ -156,7 +166,7 @@ class LoadedModel:
             else:
                 joined = self.rule.join(requests)
                 results = self.rule.split(requests, self._run(session, requests[0].outputs, joined))
-        except DeviceLost as e:
+        except (Cancelled, DeviceLost) as e:
             for request in requests:
                 request.future.set_exception(e)
             return
@@ -188,7 +198,7 @@ class LoadedModel:
     def _recover(self, session: InferenceSession) -> bool:
         try:
             session.recover()
-        except Error as e:
+        except Exception as e:  # whatever it is, the thread goes on
             if session not in self._lost:
                 event("a device is lost", logging.ERROR, model=self.name, version=self.version,
                       devices=session._device_names, error=str(e))  # fmt: skip
@@ -202,13 +212,15 @@ class LoadedModel:
     def close(self, grace_s: float) -> None:
         """Refuses new requests, finishes those that wait, and frees the sessions.
 
-        What still runs after grace_s is cancelled.
+        What still waits or runs after grace_s is refused or cancelled.
         """
         self.queue.close()
         end = time.monotonic() + grace_s
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
         while any(thread.is_alive() for thread in self._threads):
+            for request in self.queue.clear():
+                request.refuse(Refused(503, "the model is being unloaded"))
             for session in self._sessions:
                 session.cancel()
             time.sleep(0.05)
@@ -218,6 +230,7 @@ class LoadedModel:
     def show_metrics(self) -> None:
         """Has the gauges of this name and version be those of this model."""
         _metrics.WAITING.labels(*self._labels).set_function(lambda: len(self.queue))
+        _metrics.RUNNING.labels(*self._labels).set_function(lambda: len(self._running))
         for kind in _KINDS:
             value = getattr(self._memory, kind + "_bytes")
             _metrics.MEMORY.labels(*self._labels, kind).set(value)
@@ -225,6 +238,7 @@ class LoadedModel:
     def forget_metrics(self) -> None:
         """Removes the model's gauges; counters remain, as Prometheus wants them."""
         _metrics.WAITING.remove(*self._labels)
+        _metrics.RUNNING.remove(*self._labels)
         for kind in _KINDS:
             _metrics.MEMORY.remove(*self._labels, kind)
 

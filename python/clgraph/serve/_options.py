@@ -30,6 +30,7 @@ class Options:
     max_queue: int = 256
     queue_timeout_ms: float = 30000.0
     max_request_bytes: int = 64 * 10**6
+    max_total_bytes: int = 512 * 10**6
     body_timeout_s: float = 30.0
     memory: int = 0
     untrusted: bool = False
@@ -105,6 +106,7 @@ def parse(arguments: Sequence[str]) -> Options:
     option("--max-queue", "requests of a model that wait; more get 429", type=count)
     option("--queue-timeout-ms", "requests that waited longer get 503; 0: none", type=time)
     option("--max-request-bytes", "larger requests get 413", type=size)
+    option("--max-total-bytes", "bytes of all requests in progress; more get 429", type=size)
     option("--body-timeout-s", "time for a request to arrive; then it gets 408", type=time)
     option("--memory", "bytes that a model may take on each device; 0: no limit", type=size)
     option("--untrusted", "limits of memory and time for models from anywhere",
@@ -116,4 +118,6 @@ def parse(arguments: Sequence[str]) -> Options:
     option("--log-level", "JSON lines on stderr", choices=["debug", "info", "warning", "error"])
     found = vars(parser.parse_args(arguments))
     found["shapes"] = dict(found["shapes"])
+    if found["max_total_bytes"] < found["max_request_bytes"]:
+        parser.error("--max-total-bytes is at least --max-request-bytes")
     return Options(**found)

@@ -2,7 +2,8 @@
 """The models of the server by name and version: KServe's repository."""
 
 import asyncio
-import functools
+import concurrent.futures
+import logging
 from typing import Any, Dict, List, Optional
 
 from kserve import ModelRepository
@@ -71,6 +72,8 @@ class Repository(ModelRepository):
         self.sources = Sources(options.models)
         self._contexts: Any = None
         self._changing = asyncio.Lock()
+        # Their own: closing a model may take as long as its requests.
+        self._threads = concurrent.futures.ThreadPoolExecutor(4, "repository")
         self.is_loaded = False  # all models of the command line
         self.is_stopping = False
 
@@ -104,7 +107,7 @@ class Repository(ModelRepository):
             versions = self.sources.versions(name)
             if not versions:
                 raise Refused(404, f"there is no model {name} to load")
-            loaded = await _in_thread(self._open, name, versions)
+            loaded = await self._in_thread(self._open, name, versions)
             before = self.models.get(name)
             self.update(ServedModel(name, loaded))
             for model in loaded.values():
@@ -143,7 +146,7 @@ class Repository(ModelRepository):
 
     async def _close(self, served: ServedModel, grace_s: float) -> None:
         for version, model in served.versions.items():
-            await _in_thread(model.close, grace_s)
+            await self._in_thread(model.close, grace_s)
             now = self.models.get(served.name)
             if now is None or version not in now.versions:
                 model.forget_metrics()
@@ -157,14 +160,12 @@ class Repository(ModelRepository):
         for model in served:
             await self._close(model, grace_s)
 
+    async def _in_thread(self, function: Any, *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
     # For KServe, which has unload() return at once; endpoints call remove().
     def unload(self, name: str) -> None:
         raise NotImplementedError("Repository.remove")
-
-
-async def _in_thread(function: Any, *arguments: Any) -> Any:
-    call = functools.partial(function, *arguments)
-    return await asyncio.get_running_loop().run_in_executor(None, call)
 
 
 class Extension(ModelRepositoryExtension):
@@ -180,6 +181,8 @@ class Extension(ModelRepositoryExtension):
             await self._repository.load(model_name)
         except Exception as e:
             error = refused(e)
+            event("a model cannot be loaded", logging.WARNING, None if error is e else e,
+                  model=model_name[:128], error=error.message)  # fmt: skip
             # A model that cannot be loaded is a fault of who asks for it.
             raise Refused(400 if error.http == 500 else error.http, error.message) from e
         return {"name": model_name, "load": True}

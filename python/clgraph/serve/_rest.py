@@ -3,16 +3,20 @@
 
 import asyncio
 import contextlib
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+import functools
+import re
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import orjson
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from kserve.constants.constants import FASTAPI_APP_IMPORT_STRING, V2_ROUTE_PREFIX
-from kserve.protocol.rest.server import RESTServer, _RefreshingServer
+from kserve.protocol.rest.server import RESTServer, _RefreshingServer, metrics_handler
+from kserve.protocol.rest.v2_endpoints import register_v2_endpoints
+from starlette.requests import ClientDisconnect
 
-from ._errors import Refused, refused
-from ._infer import Call, Gate, input_of, outputs_of
+from ._errors import CLIENT_HAS_GONE, Refused
+from ._infer import Call, Gate, Parsed, input_of, off_loop, outputs_of
 from ._model import LoadedModel
 from ._options import Options
 from ._repository import Extension, Plane
@@ -20,7 +24,6 @@ from ._tensors import to_bytes, to_list
 
 _JSON_LENGTH = "inference-header-content-length"
 LAST_S = 10  # for answers to what was cancelled after the time of grace
-_LARGE = 1 << 18  # bytes from which on requests are not parsed on the event loop
 
 
 class _Server(_RefreshingServer):
@@ -52,8 +55,12 @@ class Rest(RESTServer):
         return self.server.servers[0].sockets[0].getsockname()[1]
 
     def _register_endpoints(self, app: FastAPI) -> None:
-        self._endpoints.register(app)  # before KServe's, which then are not reached
-        super()._register_endpoints(app)
+        """Adds ours, then KServe's for v2, which are reached by what ours do not take.
+
+        Not KServe's others: those of v1 read bodies of any size.
+        """
+        self._endpoints.register(app)
+        register_v2_endpoints(app, self.dataplane, self.model_repository_extension)
 
     def _add_exception_handlers(self, app: FastAPI) -> None:
         super()._add_exception_handlers(app)
@@ -81,6 +88,7 @@ class Endpoints:
             add(prefix + "/infer", self.infer, methods=["POST"], response_model=None)
         add("/repository/index", self.index, methods=["POST"], response_model=None)
         app.include_router(router)
+        app.add_api_route("/metrics", metrics_handler, methods=["GET"])
 
     async def metadata(self, model_name: str, model_version: Optional[str] = None) -> Response:
         return JSONResponse(await self._plane.model_metadata(model_name, model_version))
@@ -100,37 +108,38 @@ class Endpoints:
     ) -> Response:
         call = Call("rest", model_name, model_version, request.headers.get("x-request-id", ""))
         try:
-            with self._gate:
-                response = await self._infer(call, request)
-            error = ""
+            with self._gate.enter() as count:
+                response = await self._infer(call, request, count)
         except Exception as e:
-            found = refused(e)
-            error = found.message
-            response = JSONResponse({"error": error}, found.http)
+            found = call.fail(e)
+            response = JSONResponse({"error": found.message}, found.http)
             if found.http in (408, 413):  # the rest of the body is not read
                 response.headers["connection"] = "close"
             if found.http in (429, 503):
                 response.headers["retry-after"] = "1"
+        except asyncio.CancelledError as e:  # by the end of the server
+            call.fail(e)
+            raise
+        else:
+            call.end(200)
         response.headers["x-request-id"] = call.id
-        call.end(response.status_code, error)
         return response
 
-    async def _infer(self, call: Call, request: Request) -> Response:
-        model = call.find(self._plane.repository)
+    async def _infer(self, call: Call, request: Request, count: Callable[[int], None]) -> Response:
+        call.find(self._plane.repository)
         encoding = request.headers.get("content-encoding", "identity")
         if encoding != "identity":
             raise Refused(415, f"content-encoding {encoding} is not supported")
-        body = await self._read(request)
-        length = request.headers.get(_JSON_LENGTH)
-        parsed = await _off_loop(len(body), parse, model, body, length)
-        call.fields["client_id"] = parsed.id
-        # Between reading and this line the model may have been replaced.
-        current = call.find(self._plane.repository)
-        results = await call.run(current, parsed.feeds, [name for name, _ in parsed.outputs])
+        body = await self._read(request, count)
+        read = functools.partial(parse, body=body, length=request.headers.get(_JSON_LENGTH))
+        # After the body the next that is received is that the client has gone.
+        model, parsed, results = await call.run(
+            self._plane.repository, len(body), read, request.receive
+        )
         size = sum(array.nbytes for array in results)
-        return await _off_loop(size, answer, current, parsed, call.id, results)
+        return await off_loop(size, answer, model, parsed, call.id, results)
 
-    async def _read(self, request: Request) -> bytes:
+    async def _read(self, request: Request, count: Callable[[int], None]) -> bytes:
         """Returns the body, which is limited in size and time."""
         limit = self._options.max_request_bytes
         too_large = Refused(413, f"requests are limited to {limit} bytes")
@@ -144,25 +153,16 @@ class Endpoints:
                 size += len(part)
                 if size > limit:
                     raise too_large
+                count(len(part))
                 parts.append(part)
 
         try:
             await asyncio.wait_for(read(), self._options.body_timeout_s or None)
         except asyncio.TimeoutError:
             raise Refused(408, "the request did not arrive in time") from None
+        except ClientDisconnect:
+            raise Refused(CLIENT_HAS_GONE, "the client has gone") from None
         return b"".join(parts)
-
-
-async def _off_loop(size: int, function: Any, *arguments: Any) -> Any:
-    if size < _LARGE:
-        return function(*arguments)
-    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
-
-
-class Parsed:
-    def __init__(self, request_id: Optional[str], feeds: Dict[str, Any], outputs: List[Any]):
-        self.id, self.feeds = request_id, feeds
-        self.outputs: List[Tuple[str, bool]] = outputs  # name, is it binary
 
 
 def _is_dict(thing: Any, what: str) -> dict:
@@ -184,8 +184,8 @@ def parse(model: LoadedModel, body: bytes, length: Optional[str]) -> Parsed:
     """
     n_json = len(body)
     if length is not None:
-        if not length.isdecimal() or int(length) > len(body):
-            raise Refused(400, f"{_JSON_LENGTH} is {length}, the body has {len(body)} bytes")
+        if not re.fullmatch("[0-9]{1,18}", length) or int(length) > len(body):
+            raise Refused(400, f"the body has {len(body)} bytes, {_JSON_LENGTH} is {length}")
         n_json = int(length)
     try:
         fields = _is_dict(orjson.loads(memoryview(body)[:n_json]), "the request")
@@ -211,7 +211,7 @@ def parse(model: LoadedModel, body: bytes, length: Optional[str]) -> Parsed:
         feeds[tensor.name] = tensor.decode(entry.get("datatype"), shape, data, size is not None)
     if start != len(body):
         raise Refused(400, f"{len(body) - start} bytes follow the last tensor")
-    return Parsed(_id(fields), feeds, _outputs(model, fields))
+    return Parsed(_id(fields), feeds, *_outputs(model, fields))
 
 
 def _id(fields: dict) -> Optional[str]:
@@ -227,7 +227,8 @@ def _refuse_shared_memory(parameters: dict) -> None:
             raise Refused(400, f"parameter {name} is not supported")
 
 
-def _outputs(model: LoadedModel, fields: dict) -> List[Tuple[str, bool]]:
+def _outputs(model: LoadedModel, fields: dict) -> Tuple[List[str], List[bool]]:
+    """Returns the names of outputs, and which are answered in binary."""
     all_binary = _is_dict(fields.get("parameters") or {}, "parameters").get("binary_data_output")
     entries = [_is_dict(e, "an output") for e in _list(fields.get("outputs") or [], "outputs")]
     binary = {}
@@ -238,13 +239,13 @@ def _outputs(model: LoadedModel, fields: dict) -> List[Tuple[str, bool]]:
             raise Refused(400, "an output has a name")
         binary[entry["name"]] = parameters.get("binary_data", all_binary)
     names = outputs_of(model, [entry["name"] for entry in entries])
-    return [(name, bool(binary.get(name, all_binary))) for name in names]
+    return names, [bool(binary.get(name, all_binary)) for name in names]
 
 
 def answer(model: LoadedModel, parsed: Parsed, call_id: str, results: List[Any]) -> Response:
     """Returns the response with the outputs."""
     outputs, parts = [], []
-    for (name, is_binary), array in zip(parsed.outputs, results):
+    for name, is_binary, array in zip(parsed.outputs, parsed.is_binary, results):
         entry: Dict[str, Any] = {
             "name": name,
             "datatype": model.outputs[name].datatype,

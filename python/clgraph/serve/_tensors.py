@@ -7,7 +7,7 @@ nested or flat.
 
 import math
 import struct
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -58,10 +58,9 @@ class Tensor:
             raise Refused(400, f"input {self.name}: expected {self.datatype}, got {datatype}")
         count = self._count(shape)
         if is_binary:
-            if datatype == "BYTES":
-                array = self._strings(data, count)
-            else:
-                array = self._numbers(data, count)
+            array = self._strings(data) if datatype == "BYTES" else self._numbers(data, count)
+        elif datatype == "BYTES":
+            array = self._texts(data)
         else:
             array = as_array(_large(data, datatype), self.dtype, self.name)
         if array.size != count:
@@ -76,7 +75,8 @@ class Tensor:
             not isinstance(shape, (list, tuple))
             or len(shape) > _MAX_RANK
             or not all(isinstance(d, int) and not isinstance(d, bool) for d in shape)
-            or not all(0 <= d < 1 << 62 for d in shape)
+            or any(d < 0 for d in shape)
+            or math.prod(d for d in shape if d) >= 1 << 58  # numpy's limit, also with a 0
         ):
             raise Refused(400, f"input {self.name}: a shape is a list of sizes, not {shape!r}")
         return math.prod(shape)
@@ -88,11 +88,29 @@ class Tensor:
                 400, f"input {self.name}: {count} elements of {self.datatype} are "
                 f"{count * dtype.itemsize} bytes, not {len(data)}"
             )  # fmt: skip
-        array = np.frombuffer(data, np.uint8).view(dtype)
+        array = np.frombuffer(data, np.uint8)
+        if dtype.kind == "b" and (array > 1).any():
+            raise Refused(400, f"input {self.name}: a byte of BOOL is 0 or 1")
+        array = array.view(dtype)
         return array if array.flags.aligned else array.copy()
 
-    def _strings(self, data: Any, count: int) -> np.ndarray:
-        found, start = [], 0
+    def _texts(self, data: Any) -> np.ndarray:
+        """Returns the strings of a list; numpy would make strings of numbers among them."""
+        found: List[str] = []
+        lists = [data]
+        while lists:
+            item = lists.pop()
+            if isinstance(item, list):
+                lists.extend(reversed(item))
+            elif isinstance(item, (str, bytes)):  # bytes: of gRPC
+                found.append(item if isinstance(item, str) else _text(self.name, item))
+            else:
+                raise Refused(400, f"input {self.name}: expected strings, got {item!r}")
+        return _objects(found)
+
+    def _strings(self, data: Any) -> np.ndarray:
+        found: List[str] = []
+        start = 0
         while start < len(data):
             end = start + 4
             if end <= len(data):  # else within the length
@@ -101,9 +119,13 @@ class Tensor:
                 raise Refused(400, f"input {self.name}: the data end within a string")
             found.append(_text(self.name, bytes(data[start + 4 : end])))
             start = end
-        array = np.empty(len(found), object)
-        array[:] = found
-        return array
+        return _objects(found)
+
+
+def _objects(items: List[str]) -> np.ndarray:
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
 
 
 def _large(data: Any, datatype: str) -> Any:
