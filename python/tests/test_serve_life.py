@@ -19,6 +19,7 @@ from onnx import TensorProto, helper
 from server_process import WAIT_S, Server, ServerError, add, grpc_client, serving, tensor
 
 import clgraph
+from clgraph.serve import _model
 from clgraph.serve._errors import Refused, refused
 from clgraph.serve._options import Options
 
@@ -216,6 +217,15 @@ def test_a_stop_while_models_are_loaded(tmp_path):
     assert server.stop() == 0 and server.events("stopped")
 
 
+def test_signals_until_the_end():
+    """However many signals come and when, the server ends with 0."""
+    server = Server(DIGITS).start()
+    while server.process.poll() is None:
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.005)  # so that it has time for more than signals
+    assert server.process.returncode == 0
+
+
 def test_memory_of_a_model_is_limited(device, tmp_path):
     path = save(unary("Relu", shape=("n", 1000)), tmp_path / "m.onnx")
     threads = ["--cpu-threads", 1] if device.device.kind == "CPU" else []
@@ -224,7 +234,8 @@ def test_memory_of_a_model_is_limited(device, tmp_path):
         status, message = server.infer("m", {"x": np.zeros((2000, 1000), np.float32)})
         assert status == 413 and "max_memory_bytes" in message
         assert server.infer("m", {"x": rows(1, 1000)})[0] == 200
-    server = Server(path, "--memory", "10k", "--device", device.device.selector)
+    # Of one model, which is not the other's.
+    server = Server(path, "--memory", "2m", "--memory", "m=10k", "--device", device.device.selector)
     assert "max_memory_bytes" in server.wait_for("a model cannot be loaded")["error"]
     assert server.process.wait(WAIT_S) == 1
 
@@ -270,11 +281,22 @@ READY = """
 import asyncio, sys
 from clgraph.serve._options import Options
 import clgraph.serve._server
+from clgraph.serve import _model
 from clgraph.serve._errors import Refused
+from clgraph.serve._model import LoadedModel
 from clgraph.serve._repository import Plane, Repository
 
 async def run():
     repository = Repository(Options(sys.argv[1:]))
+    steps = []
+
+    def spy(self, *arguments, prepare=LoadedModel._prepare):
+        steps.append(repository.is_ready)
+        prepare(self, *arguments)
+        steps.append(self._sessions[0].memory().weight_bytes)
+        steps.append(repository.is_ready)
+
+    LoadedModel._prepare = spy
     plane = Plane(repository)
     assert not await plane.ready()
     try:
@@ -283,6 +305,7 @@ async def run():
     except Refused as e:
         assert e.http == 503 and "m is being loaded" in e.message
     await repository.load_all()
+    assert len(steps) == 3 and not steps[0] and not steps[2]
     assert await plane.ready() and await plane.model_ready("m")
     repository.is_stopping = True
     assert not await plane.ready() and not await plane.model_ready("m")
@@ -290,6 +313,58 @@ async def run():
 
 asyncio.run(run())
 """
+
+
+REPLACED = """
+import asyncio, sys, types
+from clgraph.serve._options import Options
+import clgraph.serve._server
+from clgraph.serve._infer import Call, Parsed
+from clgraph.serve._logs import configure
+from clgraph.serve._repository import Repository
+import numpy as np
+
+async def run():
+    first, second = (Repository(Options([path])) for path in sys.argv[1:])
+    await first.load_all()
+    await second.load_all()
+    answers, parsed = iter([first, second, second, second]), []
+    repository = types.SimpleNamespace(find=lambda *names: next(answers).find(*names))
+
+    def parse(model):
+        parsed.append(model)
+        (name,) = model.inputs
+        return Parsed(None, {name: np.zeros((1, 3), np.float32)}, list(model.outputs))
+
+    model, _, (y,) = await Call("rest", "m", None).run(repository, 1 << 20, parse)
+    assert parsed == [first.find("m"), second.find("m")] and model is parsed[1]
+    assert (y == 2).all()
+    await first.close(0)
+    await second.close(0)
+    configure("info")
+    try:
+        raise ValueError("secret")
+    except ValueError as e:
+        found = Call("rest", "m", None).fail(e)
+    assert found.http == 500 and "secret" not in found.message
+
+asyncio.run(run())
+"""
+
+
+def test_a_model_is_replaced_while_a_request_is_parsed(device, tmp_path):
+    """The request is parsed again for the new model; a fault is in the log with its traceback."""
+    paths = []
+    for value in (1, 2):
+        proto = add(value)
+        if value == 2:  # has another name of its input
+            proto.graph.input[0].name = proto.graph.node[0].input[0] = "other"
+        (tmp_path / str(value)).mkdir()
+        paths.append(save(proto, tmp_path / str(value) / "m.onnx"))
+    command = [sys.executable, "-c", REPLACED, *paths]
+    done = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
+    (event,) = [e for e in map(json.loads, done.stderr.splitlines()) if e["message"] == "request"]
+    assert event["status"] == 500 and "ValueError: secret" in event["traceback"]
 
 
 def test_ready_is_after_loading(device, tmp_path):
@@ -320,9 +395,13 @@ def test_kubernetes_objects(tmp_path, before, after, message):
     assert (message or "2 files are right") in done.stdout
 
 
-def test_lost_devices(device, tmp_path, monkeypatch):
+def _loaded(name, path, device, **options):
+    return _model.LoadedModel(name, "1", path, [device], Options([path], **options), lambda: False)
+
+
+@pytest.mark.parametrize("fault", [clgraph.DeviceLost("gone"), RuntimeError("of a driver")])
+def test_lost_devices(device, tmp_path, monkeypatch, fault):
     """A run is repeated on a device that opens again; until it does, requests get 503."""
-    _model = pytest.importorskip("clgraph.serve._model")
     monkeypatch.setattr(_model, "_RETRY_S", 0.01)
     state = {"losses": 0, "is_gone": False}
     run, session = clgraph.InferenceSession.run, clgraph.InferenceSession
@@ -335,10 +414,10 @@ def test_lost_devices(device, tmp_path, monkeypatch):
 
     def recover(self):
         if state["is_gone"]:
-            raise clgraph.DeviceLost("gone", "CLG_ERROR_DEVICE_LOST")
+            raise state["is_gone"]
 
     path = save(add(1), tmp_path / "m.onnx")
-    model = _model.LoadedModel("lost", "1", path, [device], Options([path]), lambda: False)
+    model = _loaded("lost", path, device)
     try:
         monkeypatch.setattr(session, "run", lose)
         monkeypatch.setattr(session, "recover", recover)
@@ -349,7 +428,7 @@ def test_lost_devices(device, tmp_path, monkeypatch):
 
         state["losses"] = 1
         assert np.allclose(submit().result(WAIT_S)[0], feeds["x"] + 1)
-        state["is_gone"] = True
+        state["is_gone"] = fault
         assert refused(submit().exception(WAIT_S)).http == 503
         assert not model.is_healthy
         with pytest.raises(Refused, match="device of the model is lost") as e:
@@ -361,3 +440,19 @@ def test_lost_devices(device, tmp_path, monkeypatch):
         assert np.allclose(submit().result(WAIT_S)[0], feeds["x"] + 1)
     finally:
         model.close(WAIT_S)
+
+
+def test_a_model_that_is_closed_answers_what_waits(device, tmp_path):
+    """What runs is cancelled, and what waits is refused at once, not started to be cancelled."""
+    path = save(slow(), tmp_path / "m.onnx")
+    model = _loaded("closed", path, device, instances=1)
+    requests = [model.submit(loops(2**40), ["y"]) for _ in range(6)]
+    while not model._running:
+        assert not requests[0].future.done()
+    model.close(0)
+    errors = [request.future.exception(WAIT_S) for request in requests]
+    assert isinstance(errors[0], clgraph.Cancelled)
+    assert all("being unloaded" in error.message for error in errors[1:])
+    with pytest.raises(Refused) as e:
+        model.submit(loops(1), ["y"])
+    assert e.value.http == 503

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the server that need neither KServe nor a device: queue, tensors, files, options."""
 
+import os
 import struct
 import threading
 
@@ -11,6 +12,7 @@ from conftest import DIGITS, model, rows, save, unary
 from onnx import TensorProto, helper
 
 import clgraph
+from clgraph.serve import _cpus
 from clgraph.serve._batching import Queue, Request, Rule
 from clgraph.serve._errors import Refused, refused
 from clgraph.serve._options import Options, parse
@@ -319,12 +321,49 @@ def test_sources(tmp_path):
 
 def test_options(capsys):
     assert parse(["m.onnx"]) == Options(["m.onnx"])
-    line = "a b=c --port 0 --shape x=1,3 --shape y=2 --memory 2g --batch-delay-ms 1.5 --split"
-    found = parse([*line.split(), "--no-grpc"])
+    line = "a b=c --port 0 --shape x=1,3 --shape y=2 --memory 2g --memory m=5k"
+    found = parse([*line.split(), "--batch-delay-ms", "1.5", "--split", "--no-grpc"])
     assert found == Options(["a", "b=c"], port=0, shapes={"x": (1, 3), "y": (2,)}, split=True,
-                            memory=2 * 10**9, batch_delay_ms=1.5, no_grpc=True)  # fmt: skip
-    for wrong in (["--memory", "2x"], ["--shape", "x"], ["--shape", "x=1,-2"], ["--max-batch", "0"],
+                            memory={"": 2 * 10**9, "m": 5000}, batch_delay_ms=1.5,
+                            no_grpc=True)  # fmt: skip
+    for wrong in (["--memory", "2x"], ["--memory", "m="], ["--max-total-bytes", "1k"],
+                  ["--shape", "x"], ["--shape", "x=1,-2"], ["--max-batch", "0"],
                   ["--port", "-1"], ["--batch-delay-ms", "nan"], ["--mem", "1"]):  # fmt: skip
         with pytest.raises(SystemExit):
             parse(["m.onnx", *wrong])
     assert "--mem" in capsys.readouterr().err
+
+
+def test_quotas_of_containers(tmp_path, monkeypatch):
+    """Version 2 and 1, of the process's group or one above it; without a quota None."""
+    root, groups = tmp_path / "root", tmp_path / "groups"
+
+    def write(path, text):
+        path = root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def quota(text):
+        groups.write_text(text)
+        return _cpus.limit(str(groups), str(root))
+
+    assert quota("0::/\n") is None and _cpus.limit(str(tmp_path / "none"), str(root)) is None
+    write("cpu.max", "max 100000\n")
+    assert quota("0::/\n") is None
+    write("a/cpu.max", "150000 100000\n")
+    write("a/b/cpu.max", "400000 100000\n")
+    assert quota("0::/a/b\n") == 1.5 and quota("0::/c\n") is None
+    write("cpu,cpuacct/a/cpu.cfs_quota_us", "-1\n")
+    write("cpu,cpuacct/a/cpu.cfs_period_us", "100000\n")
+    assert quota("4:cpu,cpuacct:/a\n3:cpuset:/a\n") is None
+    write("cpu,cpuacct/a/cpu.cfs_quota_us", "50000\n")
+    assert quota("4:cpu,cpuacct:/a\n3:cpuset:/a\n") == 0.5
+    monkeypatch.setattr(_cpus, "limit", lambda: 1.5)
+    for name in ("POCL_CPU_MAX_CU_COUNT", "DPCPP_CPU_NUM_CUS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("POCL_MAX_PTHREAD_COUNT", "7")
+    assert _cpus.apply() == 2
+    assert os.environ["POCL_CPU_MAX_CU_COUNT"] == os.environ["DPCPP_CPU_NUM_CUS"] == "2"
+    assert os.environ["POCL_MAX_PTHREAD_COUNT"] == "7"
+    for name in ("POCL_CPU_MAX_CU_COUNT", "DPCPP_CPU_NUM_CUS"):
+        monkeypatch.delenv(name)

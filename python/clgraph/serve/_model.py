@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loaded version of a model: its sessions on the devices, and the threads that run requests."""
 
+import dataclasses
 import logging
 import threading
 import time
@@ -35,7 +36,7 @@ class LoadedModel:
     ):  # fmt: skip
         self.name, self.version, self._options = name, version, options
         self.queue_timeout_s = options.queue_timeout_ms / 1e3  # 0: none
-        limits = _limits(options)
+        limits = _limits(name, options)
         # Read, not mapped: the file may be replaced while the model is used.
         self.model = Model(path, read_file=True, limits=limits)
         self.inputs = {port.name: Tensor(port) for port in self.model._inputs}
@@ -243,10 +244,9 @@ class LoadedModel:
             _metrics.MEMORY.remove(*self._labels, kind)
 
 
-def _limits(options: Options) -> Optional[Limits]:
+def _limits(name: str, options: Options) -> Optional[Limits]:
+    memory = options.memory.get(name, options.memory.get("", 0))
     if not options.untrusted:
-        return Limits(max_memory_bytes=options.memory) if options.memory else None
+        return Limits(max_memory_bytes=memory) if memory else None
     limits = Limits.untrusted()
-    if options.memory:
-        limits = Limits(options.memory, limits.max_steps, limits.max_compile_ms, limits.max_run_ms)
-    return limits
+    return dataclasses.replace(limits, max_memory_bytes=memory) if memory else limits

@@ -32,7 +32,7 @@ class Options:
     max_request_bytes: int = 64 * 10**6
     max_total_bytes: int = 512 * 10**6
     body_timeout_s: float = 30.0
-    memory: int = 0
+    memory: Dict[str, int] = dataclasses.field(default_factory=dict)  # of "": all other models
     untrusted: bool = False
     model_control: bool = False
     drain_s: float = 0.0
@@ -55,6 +55,12 @@ def shape(text: str) -> Tuple[str, Tuple[int, ...]]:
     if not equals or not name or not re.fullmatch(r"\d+(,\d+)*", dims):
         raise argparse.ArgumentTypeError(f"a shape is NAME=1,3,224,224, not {text!r}")
     return name, tuple(int(d) for d in dims.split(","))
+
+
+def memory(text: str) -> Tuple[str, int]:
+    """Returns the name and the bytes of "digits=2g"; of "2g" the name "", for all models."""
+    name, _, bytes_text = text.rpartition("=")
+    return name, size(bytes_text)
 
 
 def _number(kind: Callable[[str], Any], low: float) -> Callable[[str], Any]:
@@ -108,7 +114,9 @@ def parse(arguments: Sequence[str]) -> Options:
     option("--max-request-bytes", "larger requests get 413", type=size)
     option("--max-total-bytes", "bytes of all requests in progress; more get 429", type=size)
     option("--body-timeout-s", "time for a request to arrive; then it gets 408", type=time)
-    option("--memory", "bytes that a model may take on each device; 0: no limit", type=size)
+    add("--memory", action="append", type=memory, default=[], metavar="[NAME=]SIZE",
+        help="bytes that a model may take on each device, of one or of all; may be repeated "
+        "(default no limit)")  # fmt: skip
     option("--untrusted", "limits of memory and time for models from anywhere",
            action="store_true")  # fmt: skip
     option("--model-control", "models are loaded and unloaded by requests", action="store_true")
@@ -117,7 +125,7 @@ def parse(arguments: Sequence[str]) -> Options:
     option("--prepare-only", "load, compile, test, and end: fills the cache", action="store_true")
     option("--log-level", "JSON lines on stderr", choices=["debug", "info", "warning", "error"])
     found = vars(parser.parse_args(arguments))
-    found["shapes"] = dict(found["shapes"])
+    found["shapes"], found["memory"] = dict(found["shapes"]), dict(found["memory"])
     if found["max_total_bytes"] < found["max_request_bytes"]:
         parser.error("--max-total-bytes is at least --max-request-bytes")
     return Options(**found)

@@ -18,6 +18,7 @@ finally:
     sys.argv = _arguments
 
 from ..errors import Error  # noqa: E402
+from . import _cpus  # noqa: E402
 from ._errors import Refused  # noqa: E402
 from ._grpc import Grpc  # noqa: E402
 from ._infer import Gate  # noqa: E402
@@ -77,6 +78,8 @@ class Server(ModelServer):
                 await loading
             await self.repository.close(0)
             stopping.cancel()
+            for number in _SIGNALS:  # Python's end would set the default, which kills
+                signal.signal(number, signal.SIG_IGN)
             event("stopped")
 
     async def _load(self) -> bool:
@@ -122,6 +125,10 @@ def _text(error: BaseException) -> str:
 def main(options: Options) -> int:
     """Serves until a signal; returns the exit code."""
     configure(options.log_level)
+    if not options.cpu_threads:
+        n = _cpus.apply()
+        if n is not None:
+            event("the container has a quota of CPUs", threads=n)
     try:
         if options.prepare_only:
             return asyncio.run(_prepare(options))
