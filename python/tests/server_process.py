@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -87,6 +88,12 @@ class Server:
             if response.getheader("content-type", "").startswith("application/json"):
                 content = json.loads(content)
             return response.status, dict(response.getheaders()), content
+
+    def until(self, name, value):
+        """Waits until a metric, which has one model, has a value."""
+        end = time.monotonic() + WAIT_S / 10
+        while list(self.metric(name).values()) != [value]:
+            assert time.monotonic() < end, f"{name} is {self.metric(name)}, not {value}"
 
     def begin(self, path, headers, content=b""):
         """Returns the answer to a POST whose body does not end."""

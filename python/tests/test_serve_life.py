@@ -128,20 +128,14 @@ def test_a_client_that_has_gone_frees_its_place(device, tmp_path):
     path = save(slow(), tmp_path / "slow.onnx")
     with serving(path, "--max-queue", 1, "--instances", 1, "--grace-s", 1, "--queue-timeout-ms", 0,
                  "--device", device.device.selector) as server:  # fmt: skip
-
-        def until(name, value):
-            while list(server.metric(name).values()) != [value]:
-                assert time.monotonic() < end
-
-        end = time.monotonic() + WAIT_S / 10
         feeds = [tensor(name, array) for name, array in loops(2**40).items()]
         body = json.dumps({"inputs": feeds}).encode()
         running = server.post("slow", body)
-        until("clgraph_running", 1)
+        server.until("clgraph_running", 1)
         gone = server.post("slow", body)
-        until("clgraph_waiting_requests", 1)
+        server.until("clgraph_waiting_requests", 1)
         gone.close()
-        until("clgraph_waiting_requests", 0)
+        server.until("clgraph_waiting_requests", 0)
         with grpc_client.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as client:
             inputs = []
             for name, array in loops(2**40).items():
@@ -149,9 +143,9 @@ def test_a_client_that_has_gone_frees_its_place(device, tmp_path):
                 inputs.append(grpc_client.InferInput(name, array.shape, datatype))
                 inputs[-1].set_data_from_numpy(array)
             call = client.async_infer("slow", inputs, lambda result, error: None)
-            until("clgraph_waiting_requests", 1)
+            server.until("clgraph_waiting_requests", 1)
             call.cancel()
-            until("clgraph_waiting_requests", 0)
+            server.until("clgraph_waiting_requests", 0)
         server.post("slow", body[:9], len(body)).close()  # within its body
         server.process.send_signal(signal.SIGTERM)
         assert server.answer(running)[0] == 503
@@ -194,6 +188,20 @@ def test_a_version_is_replaced_while_a_request_arrives(device, tmp_path):
         late.sendall(body[-1:])
         status, answer = server.answer(late)
         assert status == 200 and answer["outputs"][0]["data"] == [2, 2, 2]
+
+
+def test_a_reload_finishes_what_was_accepted(device, tmp_path):
+    """One request runs and one waits while their model is replaced."""
+    path = save(slow(), tmp_path / "slow.onnx")
+    with serving(path, "--instances", 1, "--grace-s", 3600, "--model-control", "--device",
+                 device.device.selector) as server:  # fmt: skip
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            requests = [pool.submit(server.infer, "slow", loops(1000)) for _ in range(2)]
+            server.until("clgraph_waiting_requests", 1)
+            assert server.call("POST", "/v2/repository/models/slow/load")[0] == 200
+            for request in requests:
+                status, outputs = request.result()
+                assert status == 200 and (outputs["y"] == 0).all()
 
 
 def test_a_stop_finishes_what_was_accepted(device, tmp_path):
