@@ -452,6 +452,37 @@ def test_lost_devices(device, tmp_path, monkeypatch, fault):
         model.close(WAIT_S)
 
 
+def test_other_devices_take_over(device, tmp_path, monkeypatch):
+    """No request fails while one device of two is lost; the model stays ready."""
+    monkeypatch.setattr(_model, "_RETRY_S", 0.01)
+    path = save(add(1), tmp_path / "m.onnx")
+    options = Options([path])
+    model = _model.LoadedModel("pool", "1", path, [device, device], options, lambda: False)
+    run, session, first = clgraph.InferenceSession.run, clgraph.InferenceSession, model._sessions[0]
+    n_lost = []
+
+    def lose(self, *arguments):
+        if self is first:
+            n_lost.append(1)
+            raise clgraph.DeviceLost("lost")
+        return run(self, *arguments)
+
+    def recover(self):
+        raise clgraph.DeviceLost("gone")
+
+    try:
+        monkeypatch.setattr(session, "run", lose)
+        monkeypatch.setattr(session, "recover", recover)
+        while not n_lost:  # until a thread of the lost one had a request
+            feeds = {"x": rows(2, 3)}
+            requests = [model.submit(feeds, ["y"]) for _ in range(20)]
+            for request in requests:
+                assert np.allclose(request.future.result(WAIT_S)[0], feeds["x"] + 1)
+        assert model.is_healthy
+    finally:
+        model.close(WAIT_S)
+
+
 def test_a_model_that_is_closed_answers_what_waits(device, tmp_path):
     """What runs is cancelled, and what waits is refused at once, not started to be cancelled."""
     path = save(slow(), tmp_path / "m.onnx")

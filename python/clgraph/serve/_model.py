@@ -159,7 +159,9 @@ class LoadedModel:
                 time.sleep(_RETRY_S)
                 self._recover(session)
 
-    def _answer(self, session: InferenceSession, requests: List[Request]) -> None:
+    def _answer(
+        self, session: InferenceSession, requests: List[Request], tried: Sequence[Any] = ()
+    ) -> None:
         start = time.monotonic()
         try:
             if self.rule is None or len(requests) == 1:
@@ -168,6 +170,11 @@ class LoadedModel:
                 joined = self.rule.join(requests)
                 results = self.rule.split(requests, self._run(session, requests[0].outputs, joined))
         except (Cancelled, DeviceLost) as e:
+            tried = [*tried, session]
+            others = [s for s in self._sessions if s not in self._lost and s not in tried]
+            if isinstance(e, DeviceLost) and others:
+                self._answer(others[0], requests, tried)
+                return
             for request in requests:
                 request.future.set_exception(e)
             return
