@@ -39,6 +39,14 @@ if [ ! -f "$venv/complete" ]; then
   "$venv/bin/pip" install -q "${packages[@]}" || skip "PyPI has no ${packages[*]}"
   touch "$venv/complete"
 fi
+if [ ! -f "$venv/complete-serve" ]; then
+  serving=("kserve>=0.21,<0.22" "tritonclient[http,grpc]") # not for every Python
+  if "$venv/bin/pip" install -q "${serving[@]}"; then
+    touch "$venv/complete-serve"
+  else
+    echo "python/test.sh: PyPI has no ${serving[*]} for this Python: the server is not tested"
+  fi
+fi
 cd "$work" # no package beside the tests
 if [ -n "$build" ]; then
   export PYTHONPATH=$here CLG_LIBRARY=$build/libclgraph.so

@@ -333,7 +333,11 @@ def _from_list(data: Any, number: int, name: str) -> np.ndarray:
         return array
     with np.errstate(over="ignore"):
         converted = array.astype(wanted)
-    if wanted.kind in "biu" and not np.array_equal(converted.astype(array.dtype), array):
+    # Also the sign: from int64 to uint64 and back every value is the same again.
+    if wanted.kind in "biu" and not (
+        np.array_equal(converted.astype(array.dtype), array)
+        and np.array_equal(converted < 0, array < 0)
+    ):
         raise invalid(
             f"input {name}: a value is out of the range of {wanted.name}", "CLG_ERROR_SHAPE"
         )

@@ -124,6 +124,21 @@ def test_strings(device):
             session.run(None, {"x": bad})
 
 
+@pytest.mark.parametrize(
+    "dtype, values",
+    [
+        (TensorProto.INT64, [2**63] * 3),
+        (TensorProto.UINT64, [1, -1, 3]),
+        (TensorProto.UINT8, [1, 256, 3]),
+        (TensorProto.INT8, [-129, 0, 3]),
+    ],
+)
+def test_numbers_out_of_range_are_refused(device, dtype, values):
+    s = clgraph.InferenceSession(unary("Identity", dtype, ("n",)), device)
+    with pytest.raises(clgraph.InvalidArgument, match="out of the range"):
+        s.run(None, {"x": values})
+
+
 def test_objects_that_are_arrays(session):
     class WithArray:
         def __array__(self, dtype=None, copy=None):
