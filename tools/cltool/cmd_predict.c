@@ -2,7 +2,7 @@
  *
  * cltool predict: runs a model on all rows of a dataset, in batches that are streamed over one or
  * several devices. Memory use does not grow with the dataset. Result files get their names only
- * when all of them are complete. After a loss of a device, it goes on with the first row that is
+ * when all of them are complete. The ranks of a job (mpirun, srun) write them together. After a loss of a device, it goes on with the first row that is
  * not written.
  */
 #include "cltool.h"
@@ -15,6 +15,7 @@
 #include "output.h"
 #include "predict_batch.h"
 #include "predict_rows.h"
+#include "shared_files.h"
 
 #include <clgraph/stream.h>
 
@@ -23,6 +24,7 @@
 #include <string.h>
 
 #define PROGRESS_MS 100.0
+#define RECORD_MS 1000.0 /* between records of the rows that are written */
 
 /* An output of the model and the file that it is written to. */
 typedef struct target {
@@ -45,6 +47,11 @@ typedef struct predict {
     target *targets;
     size_t n_targets, batch;
     int64_t first_row, n_rows; /* the rows of the datasets that are predicted */
+    shard shard;
+    shared_files shared;
+    int64_t file_first, file_rows; /* where they go in a shared file, and the rows of it */
+    double saved_ms;               /* when the record was written last */
+    bool is_complete, is_named;    /* the files: by an earlier run, by this one */
     clg_stream *stream;
     clg_stream_stats stats; /* of all runs of the stream */
     int64_t rows_before;    /* rows that earlier runs of the stream have written */
@@ -129,7 +136,7 @@ static int read_target(predict *p, const char *text)
         return CODE_USAGE;
     }
     p->n_targets++;
-    code = file_may_be_written(t->path, p->options->force);
+    code = shared_add(&p->shared, p->options, t->path);
     return code == CODE_DONE ? check_folder(t->path) : code;
 }
 
@@ -147,46 +154,21 @@ static int read_targets(predict *p)
     return code;
 }
 
-/* Limits the rows to those of --shard "I/N": the I-th of N consecutive parts, counted from 1. The
- * sizes of the parts differ by at most one row. */
+/* Limits the rows to those of this process, and to those that an earlier run has not written. */
 static int take_shard(predict *p)
 {
-    size_t part, parts;
-    if (!p->options->shard) return CODE_DONE;
-    char *text = must_copy(p->options->shard), *slash = strchr(text, '/');
-    if (slash) *slash = '\0';
-    int code = slash ? option_size("--shard", text, 1, &part)
-                     : fail_usage("--shard takes I/N, not '%s'", text);
-    if (code == CODE_DONE) code = option_size("--shard", slash + 1, 1, &parts);
-    free(text);
-    if (code != CODE_DONE) return code;
-    if (part > parts || parts > INT32_MAX)
-        return fail_usage("--shard %s: parts are 1 to %zu", p->options->shard, parts);
-    int64_t n = p->n_rows, size = n / (int64_t)parts, larger = n % (int64_t)parts;
-    int64_t before = (int64_t)part - 1;
-    p->first_row = before * size + (before < larger ? before : larger);
-    p->n_rows = size + (before < larger);
-    return CODE_DONE;
-}
-
-/* Checks that the model accepts the shape of the rows of each dataset. */
-static int check_shapes(const predict *p)
-{
-    for (size_t i = 0; i < p->inputs.count; i++) {
-        const input_item *item = &p->inputs.items[i];
-        const clg_port *port = item->port;
-        if (!item->rows || port->rank < 0) continue;
-        size_t rank = dataset_rank(item->rows);
-        const int64_t *dims = dataset_dims(item->rows);
-        bool fits = (int)rank == port->rank;
-        for (size_t d = 1; fits && d < rank; d++)
-            fits = port->dims[d] < 0 || port->dims[d] == dims[d];
-        if (fits) continue;
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes rows of %s, '%s' has rows of %s",
-                    printable(port->name), dims_text((size_t)port->rank - 1, port->dims + 1),
-                    item->from, dims_text(rank - 1, dims + 1));
-    }
-    return CODE_DONE;
+    const int64_t n_all = p->n_rows;
+    ranks_rows(&p->shard, n_all, &p->first_row, &p->n_rows);
+    p->file_first = p->shard.is_rank ? p->first_row : 0;
+    p->file_rows = p->shard.is_rank ? n_all : p->n_rows;
+    int code = shared_find(&p->shared, p->options, &p->is_complete);
+    shared_record *state = &p->shared.state;
+    if (state->total != p->n_rows) *state = (shared_record){.total = p->n_rows};
+    p->first_row += state->done;
+    p->file_first += state->done;
+    p->n_rows -= state->done;
+    if (state->done > 0) output_note("going on after %" PRId64 " rows", state->done);
+    return code;
 }
 
 /* Checks that all datasets have the same number of rows, and sets the range of rows to predict.
@@ -223,9 +205,23 @@ static int give_shapes(predict *p, clg_session *session)
     return inputs_give(&p->inputs, session);
 }
 
+/* Opens all devices that -d selects; as a rank of a job, the one of the rank on this machine. */
+static int open_contexts(predict *p)
+{
+    options mine = *p->options;
+    device_choice choice;
+    if (!p->shard.is_rank) return engine_open_all(&mine, false, &p->contexts, &p->n_devices);
+    int code = devices_choose(&mine, NULL, &choice);
+    if (code != CODE_DONE) return code;
+    mine.device = devices_chosen(&choice, p->shard.local % choice.n_chosen)->selector;
+    code = engine_open_all(&mine, false, &p->contexts, &p->n_devices);
+    devices_free(&choice);
+    return code;
+}
+
 static int open_devices(predict *p)
 {
-    int code = engine_open_all(p->options, false, &p->contexts, &p->n_devices);
+    int code = open_contexts(p);
     if (code != CODE_DONE) return code;
     p->sessions = must_alloc(p->n_devices, sizeof *p->sessions);
     for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
@@ -245,6 +241,7 @@ static int decide_batch(predict *p)
         if (p->inputs.items[i].rows && port->rank > 0 && port->dims[0] >= 0) fixed = port->dims[0];
     }
     if (given > 0) p->batch = (size_t)given;
+    if (p->batch == 0) p->batch = p->shared.state.batch; /* the same blocks of rows */
     int code =
         p->options->batch ? option_size("--batch", p->options->batch, 1, &p->batch) : CODE_DONE;
     if (code != CODE_DONE) return code;
@@ -263,7 +260,8 @@ static int decide_batch(predict *p)
                                  p->first_row, p->n_rows, &p->batch);
         if (code == CODE_DONE) output_note("batch %zu (measured; --batch N sets it)", p->batch);
     }
-    if ((int64_t)p->batch > p->n_rows) p->batch = p->n_rows > 0 ? (size_t)p->n_rows : 1;
+    if (p->shared.state.batch == 0 && (int64_t)p->batch > p->n_rows)
+        p->batch = p->n_rows > 0 ? (size_t)p->n_rows : 1;
     return code;
 }
 
@@ -288,13 +286,16 @@ static int make_stream(predict *p)
 
 static int prepare(predict *p, const char *model_path)
 {
-    int code = engine_load(p->options, model_path, &p->engine);
+    int code = ranks_read(p->options, &p->shard);
+    if (code == CODE_DONE) code = shared_start(p->options, model_path, &p->shard, &p->shared);
+    if (code == CODE_DONE) code = engine_load(p->options, model_path, &p->engine);
     if (code == CODE_DONE) code = read_targets(p);
     if (code == CODE_DONE)
         code = inputs_gather(p->options, p->engine.model, INPUTS_STREAM, &p->inputs);
-    if (code == CODE_DONE) code = check_shapes(p);
+    if (code == CODE_DONE) code = rows_check_shapes(&p->inputs);
     if (code == CODE_DONE) code = count_rows(p);
-    if (code == CODE_DONE) code = open_devices(p);
+    if (code != CODE_DONE || p->is_complete) return code;
+    code = open_devices(p);
     if (code == CODE_DONE) code = decide_batch(p);
     for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
         code = give_shapes(p, p->sessions[i]);
@@ -336,26 +337,54 @@ static target *target_named(predict *p, const char *name)
     return &p->targets[i];
 }
 
-static int open_target(target *t, clg_dtype dtype, size_t rank, const int64_t *dims)
+static clg_status open_part(const predict *p, target *t)
+{
+    char *part = shared_part(&p->shared, t->path);
+    int64_t dims[CLG_MAX_RANK];
+    memcpy(dims, t->dims, sizeof dims);
+    dims[0] = p->file_rows;
+    clg_status status =
+        clg_npy_writer_open_part(part, t->dtype, t->rank, dims, p->file_first, &t->writer);
+    free(part);
+    return status;
+}
+
+static int open_target(const predict *p, target *t, clg_dtype dtype, size_t rank,
+                       const int64_t *dims)
 {
     t->dtype = dtype;
     t->rank = rank;
     memcpy(t->dims, dims, rank * sizeof *dims);
     t->dims[0] = 0;
-    clg_status status = clg_npy_writer_open(t->path, dtype, rank, t->dims, &t->writer);
+    clg_status status = p->shared.is_on
+                            ? open_part(p, t)
+                            : clg_npy_writer_open(t->path, dtype, rank, t->dims, &t->writer);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
 static int write_tensor(predict *p, const clg_stream_tensor *from)
 {
     target *t = target_named(p, from->name);
-    int code = t->writer ? CODE_DONE : open_target(t, from->dtype, from->rank, from->dims);
+    int code = t->writer ? CODE_DONE : open_target(p, t, from->dtype, from->rank, from->dims);
     if (code != CODE_DONE) return code;
     size_t n = (size_t)from->dims[0];
     clg_status status = clg_npy_writer_append(t->writer, n, from->data, n * from->row_bytes);
     t->dims[0] += from->dims[0];
     return status == CLG_OK ? CODE_DONE
                             : fail_status(status, STAGE_WORK, "output '%s'", printable(from->name));
+}
+
+/* Records that the first n rows of this run are written: after the first batch, now and then, and at
+ * the end. */
+static int save_record(predict *p, int64_t n)
+{
+    shared_record *state = &p->shared.state;
+    const double now = now_ms();
+    state->batch = p->batch;
+    if (n < p->n_rows && p->saved_ms > 0 && now - p->saved_ms < RECORD_MS) return CODE_DONE;
+    state->done = state->total - p->n_rows + n;
+    if (n > 0) p->saved_ms = now;
+    return shared_save(&p->shared);
 }
 
 static clg_status write_rows(void *user, clg_stream_batch *batch)
@@ -366,7 +395,9 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
         rows_blank(&p->inputs, p->first_row + first, &batch->tensors[i]);
         p->write_code = write_tensor(p, &batch->tensors[i]);
     }
-    if (now_ms() - p->shown_ms > PROGRESS_MS) {
+    if (p->write_code == CODE_DONE && p->shared.is_on && first + (int64_t)batch->n_rows < p->n_rows)
+        p->write_code = save_record(p, first + (int64_t)batch->n_rows);
+    if (now_ms() - p->shown_ms > PROGRESS_MS && (!p->shard.is_rank || p->shard.part == 0)) {
         output_progress("rows", (size_t)first + batch->n_rows, (size_t)p->n_rows);
         p->shown_ms = now_ms();
     }
@@ -376,12 +407,12 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
 /* ---- the work -------------------------------------------------------------------------------- */
 
 /* Creates the file of an output when there are no rows. */
-static int open_empty(target *t)
+static int open_empty(const predict *p, target *t)
 {
     int64_t dims[CLG_MAX_RANK] = {0};
     size_t rank = t->port->rank > 0 ? (size_t)t->port->rank : 1;
     for (size_t d = 1; d < rank; d++) dims[d] = t->port->dims[d] > 0 ? t->port->dims[d] : 0;
-    return open_target(t, t->port->dtype, rank, dims);
+    return open_target(p, t, t->port->dtype, rank, dims);
 }
 
 static int finish_files(predict *p)
@@ -389,11 +420,15 @@ static int finish_files(predict *p)
     int code = CODE_DONE;
     for (size_t i = 0; i < p->n_targets && code == CODE_DONE; i++) {
         target *t = &p->targets[i];
-        if (!t->writer) code = open_empty(t);
+        /* a rank without rows leaves the file to the others */
+        if (!t->writer && p->shared.is_on && p->file_rows > 0) continue;
+        if (!t->writer) code = open_empty(p, t);
         clg_status status = code == CODE_DONE ? clg_npy_writer_commit(t->writer) : CLG_OK;
         if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
     }
-    return code;
+    if (code != CODE_DONE || !p->shared.is_on) return code;
+    code = save_record(p, p->n_rows);
+    return code == CODE_DONE ? shared_finish(&p->shared, p->file_rows, &p->is_named) : code;
 }
 
 static int failed(const predict *p, clg_status status)
@@ -453,15 +488,32 @@ static clg_status run_stream(predict *p)
     }
 }
 
+/* Prints what became of files that are written together. */
+static void note_rank(const predict *p, int code)
+{
+    if (!p->shared.is_on) return;
+    char *who = p->shard.is_rank ? must_printf("rank %zu of %zu", p->shard.part, p->shard.n_parts)
+                                 : must_copy("the run");
+    if (code != CODE_DONE)
+        output_warning("%s ends early: the files are not complete; --resume goes on", who);
+    else if (p->shard.is_rank && !p->is_named)
+        output_note("%s is complete; the last one names the files", who);
+    free(who);
+}
+
 /* Runs the stream and completes the files. A signal (Ctrl-C) cancels the stream; then no file
  * appears. */
 static int work(predict *p)
 {
     interrupt_begin_stream(p->stream);
-    clg_status status = run_stream(p);
+    clg_status status = CLG_OK;
+    /* without rows the record would be complete, and the file may not exist yet */
+    if (p->shared.is_on && p->n_rows > 0) p->write_code = save_record(p, 0);
+    status = p->write_code == CODE_DONE ? run_stream(p) : CLG_ERROR_IO;
     int code = status == CLG_OK && !interrupt_seen() ? finish_files(p) : failed(p, status);
     interrupt_end_stream(p->stream);
     output_progress_clear();
+    note_rank(p, code);
     return code;
 }
 
@@ -518,6 +570,7 @@ static void close_all(predict *p)
     free(p->targets);
     free(p->rows);
     inputs_free(&p->inputs);
+    shared_free(&p->shared);
     engine_close(&p->engine);
 }
 
@@ -526,9 +579,12 @@ int cmd_predict(const options *o)
     predict *p = must_alloc(1, sizeof *p);
     p->options = o;
     int code = prepare(p, o->arguments[0]);
-    if (code == CODE_DONE) code = work(p);
-    if (code == CODE_DONE && o->json) code = print_json(p);
-    if (code == CODE_DONE && !o->json) print_text(p);
+    if (code == CODE_DONE && p->is_complete) output_note("all files are there: nothing to do");
+    const bool is_run = code == CODE_DONE && !p->is_complete;
+    if (is_run) code = work(p);
+    const bool prints = is_run && (!p->shard.is_rank || p->shard.part == 0);
+    if (code == CODE_DONE && prints && o->json) code = print_json(p);
+    if (code == CODE_DONE && prints && !o->json) print_text(p);
     if (code == CODE_DONE) code = rows_end(&p->inputs, p->first_row, p->n_rows, o->json);
     close_all(p);
     free(p);

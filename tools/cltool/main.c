@@ -51,7 +51,10 @@ static const command commands[] = {
      "An image that cannot be loaded does not end the run: its row of each output is NaN "
      "(integers: "
      "0), it is listed at\n"
-     "the end, and the exit code is 1.",
+     "the end, and the exit code is 1.\n"
+     "As a rank of mpirun or srun, a process computes its part of the rows, on one of the devices; "
+     "the ranks write\n"
+     "each file together.",
      "cltool predict digits.onnx -i image=images/ -o probabilities=answers.npy", cmd_predict},
     {"verify", "DIR...", 1, SIZE_MAX,
      OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL,

@@ -55,6 +55,8 @@ int sys_open_new(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
+int sys_open_shared(const char *path) { return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); }
+
 int sys_open_special(const char *path) { return open(path, O_WRONLY | O_CLOEXEC); }
 
 int sys_open_spool(void)

@@ -208,6 +208,15 @@ int sys_open_new(const char *path)
                          _O_WRONLY);
 }
 
+int sys_open_shared(const char *path)
+{
+    wchar_t wide[SYS_PATH_BYTES];
+    if (!widen(path, wide)) return -1;
+    return descriptor_of(
+        CreateFileW(wide, GENERIC_WRITE, SHARE_ALL, NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, NULL),
+        _O_WRONLY);
+}
+
 int sys_open_special(const char *path)
 {
     wchar_t wide[SYS_PATH_BYTES];

@@ -63,6 +63,7 @@ typedef struct options {
     /* predict */
     text_list outputs;
     const char *shard;
+    bool resume;
     /* cache */
     const char *max_size;
 

@@ -30,6 +30,25 @@ static const char *row_problem(const input_set *inputs, int64_t row)
     return problem;
 }
 
+int rows_check_shapes(const input_set *inputs)
+{
+    for (size_t i = 0; i < inputs->count; i++) {
+        const input_item *item = &inputs->items[i];
+        const clg_port *port = item->port;
+        if (!item->rows || port->rank < 0) continue;
+        size_t rank = dataset_rank(item->rows);
+        const int64_t *dims = dataset_dims(item->rows);
+        bool fits = (int)rank == port->rank;
+        for (size_t d = 1; fits && d < rank; d++)
+            fits = port->dims[d] < 0 || port->dims[d] == dims[d];
+        if (fits) continue;
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes rows of %s, '%s' has rows of %s",
+                    printable(port->name), dims_text((size_t)port->rank - 1, port->dims + 1),
+                    item->from, dims_text(rank - 1, dims + 1));
+    }
+    return CODE_DONE;
+}
+
 void rows_blank(const input_set *inputs, int64_t first, const clg_stream_tensor *t)
 {
     if (!may_fail(inputs)) return;

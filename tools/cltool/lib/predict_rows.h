@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of cltool predict whose inputs could not be loaded. The batch goes on without them: their
- * results are NaN, or 0 where a dtype has none.
+ * Rows of the datasets of cltool predict. The batch goes on without those whose inputs could not be
+ * loaded: their results are NaN, or 0 where a dtype has none.
  */
 #ifndef CLTOOL_PREDICT_ROWS_H
 #define CLTOOL_PREDICT_ROWS_H
@@ -10,7 +10,9 @@
 
 #include <clgraph/stream.h>
 
-/* Replaces the results of such rows in a tensor, whose first row is row `first` of the datasets. */
+/* Checks that the model accepts the shape of the rows of each dataset. */
+int rows_check_shapes(const input_set *inputs);
+/* Replaces the results of rows that could not be loaded in a tensor, whose first row is row `first` of the datasets. */
 void rows_blank(const input_set *inputs, int64_t first, const clg_stream_tensor *t);
 /* Returns [{"row", "message"}] for the rows first to first + n - 1 of the datasets; "row" counts
  * from `first`. */
