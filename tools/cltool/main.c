@@ -56,6 +56,11 @@ static const command commands[] = {
      "the ranks write\n"
      "each file together.",
      "cltool predict digits.onnx -i image=images/ -o probabilities=answers.npy", cmd_predict},
+    {"merge", "SHARD.npy... -o FILE.npy --rows N", 1, SIZE_MAX, OPTIONS_MERGE | OPTIONS_FORCE,
+     "joins the shards of 'cltool predict --shard', given in their order",
+     "Refused unless the shards have N rows, one dtype and shape of a row, and the sizes that "
+     "--shard gives them.",
+     "cltool merge part1.npy part2.npy part3.npy -o all.npy --rows 1000", cmd_merge},
     {"verify", "DIR...", 1, SIZE_MAX,
      OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL,
      "ONNX test cases: folders with model.onnx and test_data_set_*, or trees of them",

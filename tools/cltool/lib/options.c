@@ -51,6 +51,8 @@ static const option_row rows[] = {
     {"output", 'o', KIND_TEXT, AT(output), OPTIONS_RUN, "DIR", "write each output to DIR/NAME.npy"},
     {"output", 'o', KIND_LIST, AT(outputs), OPTIONS_PREDICT, "[NAME=]FILE.npy",
      "write an output there (repeatable)"},
+    {"output", 'o', KIND_TEXT, AT(output), OPTIONS_MERGE, "FILE.npy", "write the rows there"},
+    {"rows", 0, KIND_SIZE, AT(rows), OPTIONS_MERGE, "N", "how many rows there must be"},
     {"shard", 0, KIND_TEXT, AT(shard), OPTIONS_PREDICT, "I/N",
      "only part I of N, from 1 on; 'array': of a Slurm job array; 'none': all (default: the rank)"},
     {"resume", 0, KIND_FLAG, AT(resume), OPTIONS_PREDICT, NULL,
