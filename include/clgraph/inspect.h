@@ -404,12 +404,12 @@ typedef struct clg_npy_writer clg_npy_writer;
 CLG_API CLG_MUST_USE clg_status clg_npy_writer_open(const char *path, clg_dtype dtype, size_t rank,
                                                     const int64_t *dims,
                                                     clg_npy_writer **out_writer);
-/* Opens a writer for the rows from row first_row on of a file of dims[0] rows. Other writers, also of
- * other processes and at the same time, write the other rows; each writes the same header. There is
- * no temporary file: commit only closes the file, and free keeps what was written, so give the file
- * its name when all writers have committed. Appending more rows than there are after first_row is
- * INVALID_ARGUMENT. Errors: as clg_npy_writer_open; INVALID_ARGUMENT (first_row is not 0 to
- * dims[0]). */
+/* Opens a writer for the rows from row first_row on of a file of dims[0] rows. Other writers, also
+ * of other processes and at the same time, write the other rows; each writes the same header.
+ * There is no temporary file: commit only closes the file, and free keeps what was written, so
+ * give the file its name when all writers have committed. Appending more rows than there are after
+ * first_row is INVALID_ARGUMENT. Errors: as clg_npy_writer_open; INVALID_ARGUMENT (first_row is
+ * not 0 to dims[0]). */
 CLG_API CLG_MUST_USE clg_status clg_npy_writer_open_part(const char *path, clg_dtype dtype,
                                                          size_t rank, const int64_t *dims,
                                                          int64_t first_row,

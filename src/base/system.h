@@ -31,8 +31,8 @@ int sys_open_new(const char *path);      /* fails when it exists */
 /* Opens a regular file for writing, which other processes may have open for writing too; creates it
  * if it does not exist. */
 int sys_open_shared(const char *path);
-int sys_open_special(const char *path);  /* for writing; neither makes nor truncates the file */
-int sys_open_spool(void);                /* a new empty file without a name, for both directions */
+int sys_open_special(const char *path); /* for writing; neither makes nor truncates the file */
+int sys_open_spool(void);               /* a new empty file without a name, for both directions */
 /* Opens a file that a process may hold a lock on; does not follow links, and does not wait. */
 int sys_open_locked(const char *path);
 typedef enum sys_lock_result { SYS_LOCKED, SYS_LOCK_HELD, SYS_LOCK_NONE } sys_lock_result;

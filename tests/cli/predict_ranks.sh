@@ -14,7 +14,8 @@ any() { sed -E -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' -e 
 whole=(predict digits.onnx -i heldout.npy --batch 32)
 "$CLTOOL" "${whole[@]}" -o one.npy -q >/dev/null || echo "no reference"
 
-ompi() { env PMIX_NAMESPACE=job OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK="$1" OMPI_COMM_WORLD_LOCAL_RANK="$1" "${@:2}"; }
+job=first
+ompi() { env PMIX_NAMESPACE=$job OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK="$1" OMPI_COMM_WORLD_LOCAL_RANK="$1" "${@:2}"; }
 pmi() { env PMI_SIZE=4 PMI_RANK="$1" MPI_LOCALRANKID="$1" "${@:2}"; }
 slurm() { env SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_NTASKS=4 SLURM_PROCID="$1" SLURM_LOCALID="$1" "${@:2}"; }
 together() { # LAUNCHER ARGS...: four ranks at once; prints what rank 0 prints, and all exit codes
@@ -103,6 +104,7 @@ images=(predict digits.onnx -i image=slow --batch 1)
 "$CLTOOL" predict digits.onnx -i image=some --batch 1 -o some.npy -q >/dev/null
 wait_for_rows() { # RECORD: until rows are written
   for _ in $(seq 1200); do
+    # shellcheck disable=SC2086 # a pattern
     grep -q '"done": [1-9]' $1 2>/dev/null && break
     sleep 0.05
   done
@@ -121,13 +123,13 @@ kill -KILL $! # env has become cltool
 wait $! 2>/dev/null
 echo "rank 1: exit $?"
 others
-ls killed.npy* | any
+printf '%s\n' killed.npy* | any
 
 echo "== --resume, in another job"
 quick
-ompi() { env PMIX_NAMESPACE=next OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK="$1" "${@:2}"; }
+job=next
 others --resume
-ls killed.npy* | any
+printf '%s\n' killed.npy* | any
 ompi 1 "$CLTOOL" "${images[@]}" -o killed.npy --resume 2>&1 | grep -v '^cltool: \(device\|input\|image\)' | any
 ls killed.npy*
 cmp some.npy killed.npy && echo "as one process"
@@ -140,7 +142,7 @@ wait_for_rows 'resumed.npy.*.part.0'
 kill -KILL $!
 wait $! 2>/dev/null
 echo "exit $?"
-ls resumed.npy* | any
+printf '%s\n' resumed.npy* | any
 quick
 "$CLTOOL" "${images[@]}" -o resumed.npy --resume 2>&1 | grep -o 'going on after'
 cmp some.npy resumed.npy && echo "as one process"

@@ -2,8 +2,8 @@
  *
  * cltool predict: runs a model on all rows of a dataset, in batches that are streamed over one or
  * several devices. Memory use does not grow with the dataset. Result files get their names only
- * when all of them are complete. The ranks of a job (mpirun, srun) write them together. After a loss of a device, it goes on with the first row that is
- * not written.
+ * when all of them are complete. The ranks of a job (mpirun, srun) write them together (decision
+ * 65). After a loss of a device, it goes on with the first row that is not written.
  */
 #include "cltool.h"
 
@@ -374,8 +374,8 @@ static int write_tensor(predict *p, const clg_stream_tensor *from)
                             : fail_status(status, STAGE_WORK, "output '%s'", printable(from->name));
 }
 
-/* Records that the first n rows of this run are written: after the first batch, now and then, and at
- * the end. */
+/* Records that the first n rows of this run are written: after the first batch, now and then,
+ * and at the end. */
 static int save_record(predict *p, int64_t n)
 {
     shared_record *state = &p->shared.state;

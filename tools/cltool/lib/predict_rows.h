@@ -12,7 +12,8 @@
 
 /* Checks that the model accepts the shape of the rows of each dataset. */
 int rows_check_shapes(const input_set *inputs);
-/* Replaces the results of rows that could not be loaded in a tensor, whose first row is row `first` of the datasets. */
+/* Replaces the results of rows that could not be loaded in a tensor, whose first row is row `first`
+ * of the datasets. */
 void rows_blank(const input_set *inputs, int64_t first, const clg_stream_tensor *t);
 /* Returns [{"row", "message"}] for the rows first to first + n - 1 of the datasets; "row" counts
  * from `first`. */

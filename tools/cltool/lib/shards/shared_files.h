@@ -4,6 +4,7 @@
  * go to FILE.KEY.part, each at its place; what process R has written is in its record,
  * FILE.KEY.part.R. KEY is a hash of the model, the data and the options, so that files of different
  * jobs are never mixed up. The process that finds all records complete gives the files their names.
+ * See decision 65.
  */
 #ifndef CLTOOL_SHARED_FILES_H
 #define CLTOOL_SHARED_FILES_H
