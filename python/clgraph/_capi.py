@@ -545,6 +545,7 @@ FUNCTIONS = {
     "clg_npy_reader_read": (c_int, [c_void_p, c_int64, c_size_t, c_void_p, c_size_t]),
     "clg_npy_writer_append": (c_int, [c_void_p, c_size_t, c_void_p, c_size_t]),
     "clg_npy_writer_commit": (c_int, [c_void_p]),
+    "clg_npy_writer_flush": (c_int, [c_void_p]),
     "clg_npy_writer_free": (None, [c_void_p]),
     "clg_npy_writer_open": (c_int, [c_char_p, c_int, c_size_t, c_void_p, c_void_p]),
     "clg_npy_writer_open_part": (c_int, [c_char_p, c_int, c_size_t, c_void_p, c_int64, c_void_p]),

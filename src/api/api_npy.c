@@ -146,6 +146,14 @@ clg_status clg_npy_writer_append(clg_npy_writer *writer, size_t n_rows, const vo
     return status;
 }
 
+clg_status clg_npy_writer_flush(clg_npy_writer *writer)
+{
+    API_REQUIRE(writer);
+    if (writer->writer.dtype == CLG_DTYPE_NONE)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: the file is complete", __func__);
+    return npy_writer_flush(&writer->writer);
+}
+
 clg_status clg_npy_writer_commit(clg_npy_writer *writer)
 {
     API_REQUIRE(writer);

@@ -67,6 +67,8 @@ clg_status file_writer_open_shared(const char *path, file_writer *out_writer);
 /* Sets where the next bytes go; for a writer of file_writer_open_shared. */
 clg_status file_writer_seek(file_writer *writer, uint64_t offset);
 clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes);
+/* Waits until the bytes written so far are stored, so that they outlast a failure of power. */
+clg_status file_writer_flush(file_writer *writer);
 /* Overwrites bytes appended earlier. */
 clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
                              size_t size_bytes);

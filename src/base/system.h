@@ -61,6 +61,8 @@ int64_t sys_write(int fd, const void *data, size_t n_bytes);
 /* As sys_write; EPIPE for a pipe without a reader, never a signal. */
 int64_t sys_write_quietly(int fd, const void *data, size_t n_bytes);
 int sys_seek(int fd, uint64_t offset);
+/* Waits until what was written to a regular file is stored; a file without storage is accepted. */
+int sys_flush(int fd);
 int sys_close(int fd);
 int sys_stat(const char *path, sys_info *out_info); /* follows links */
 int sys_stat_open(int fd, sys_info *out_info);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cltool merge: checks that files are the consecutive shards of one, and joins them. The result
- * appears when it is complete. Memory use does not grow with the files.
+ * appears when it is complete. Memory use does not grow with the files, and one of them is open at a
+ * time.
  */
 #include "cltool.h"
 
@@ -21,8 +22,8 @@
 typedef struct merge {
     const options *options;
     size_t n;                   /* shards */
-    clg_npy_reader **readers;   /* of each */
     const char *const *names;   /* of each, in the order of the rows */
+    int64_t *n_rows;            /* of each */
     clg_dtype dtype;            /* of all */
     size_t rank;                /* of all */
     int64_t dims[CLG_MAX_RANK]; /* of the result */
@@ -85,32 +86,43 @@ static int check_output(const merge *m)
         if (strcmp(path, m->names[i]) == 0)
             return fail_usage("'%s' is a shard, and is to hold the result", path);
     }
-    return file_may_be_written(path, m->options->force);
+    const int code = file_must_be_npy(path);
+    return code == CODE_DONE ? file_may_be_written(path, m->options->force) : code;
 }
 
 /* Opens the i-th shard, and checks that its rows are like those of the first. */
-static int open_shard(merge *m, size_t i)
+static int open_shard(merge *m, size_t i, clg_npy_reader **out_reader)
 {
-    const clg_status status = clg_npy_reader_open(m->names[i], &m->readers[i]);
+    const clg_status status = clg_npy_reader_open(m->names[i], out_reader);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
-    const clg_npy_reader *r = m->readers[i];
+    const clg_npy_reader *r = *out_reader;
     const size_t rank = clg_npy_reader_rank(r);
     const int64_t *dims = clg_npy_reader_dims(r);
-    if (i == 0) {
+    if (m->rank == 0) {
         m->dtype = clg_npy_reader_dtype(r);
         m->rank = rank;
-        memcpy(m->dims, dims, rank * sizeof *dims);
-        return CODE_DONE;
+        memcpy(m->dims + 1, dims + 1, (rank - 1) * sizeof *dims);
     }
-    if (clg_npy_reader_dtype(r) != m->dtype || rank != m->rank ||
-        memcmp(dims + 1, m->dims + 1, (rank - 1) * sizeof *dims) != 0)
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "'%s' has rows of %s %s, '%s' of %s %s",
-                    m->names[0], clg_dtype_name(m->dtype), dims_text(m->rank - 1, m->dims + 1),
-                    m->names[i], clg_dtype_name(clg_npy_reader_dtype(r)),
-                    dims_text(rank - 1, dims + 1));
-    if (dims[0] > INT64_MAX - m->dims[0]) return fail_usage("there are too many rows");
-    m->dims[0] += dims[0];
-    return CODE_DONE;
+    if (clg_npy_reader_dtype(r) == m->dtype && rank == m->rank &&
+        memcmp(dims + 1, m->dims + 1, (rank - 1) * sizeof *dims) == 0)
+        return CODE_DONE;
+    return fail(CODE_USAGE, CLG_ERROR_SHAPE, "'%s' has rows of %s %s, '%s' of %s %s", m->names[0],
+                clg_dtype_name(m->dtype), dims_text(m->rank - 1, m->dims + 1), m->names[i],
+                clg_dtype_name(clg_npy_reader_dtype(r)), dims_text(rank - 1, dims + 1));
+}
+
+/* Checks the i-th shard, and counts its rows. */
+static int count_shard(merge *m, size_t i)
+{
+    clg_npy_reader *reader = NULL;
+    int code = open_shard(m, i, &reader);
+    if (code == CODE_DONE) {
+        m->n_rows[i] = clg_npy_reader_dims(reader)[0];
+        if (m->n_rows[i] > INT64_MAX - m->dims[0]) code = fail_usage("there are too many rows");
+    }
+    if (code == CODE_DONE) m->dims[0] += m->n_rows[i];
+    clg_npy_reader_free(reader);
+    return code;
 }
 
 /* Checks that the shards have the sizes that --shard gives to as many. */
@@ -122,7 +134,7 @@ static int check_sizes(const merge *m)
         return fail(CODE_WORK, CLG_ERROR_SHAPE,
                     "the shards have %" PRId64 " rows in place of %zu (--rows)", total, wanted);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t rows = clg_npy_reader_dims(m->readers[i])[0];
+        const int64_t rows = m->n_rows[i];
         const int64_t expected = total / n + (i < total % n);
         if (rows == expected) continue;
         (void)fail(CODE_WORK, CLG_ERROR_SHAPE,
@@ -151,13 +163,13 @@ static int compute_row_bytes(merge *m)
     return CODE_DONE;
 }
 
-static int copy_shard(const merge *m, size_t i, clg_npy_writer *writer, void *block, size_t n_block)
+static int copy_rows(const merge *m, size_t i, clg_npy_reader *reader, clg_npy_writer *writer,
+                     void *block, size_t n_block)
 {
-    const size_t n_rows = (size_t)clg_npy_reader_dims(m->readers[i])[0];
+    const size_t n_rows = (size_t)m->n_rows[i];
     for (size_t first = 0; first < n_rows; first += n_block) {
         const size_t n = n_rows - first < n_block ? n_rows - first : n_block;
-        clg_status status =
-            clg_npy_reader_read(m->readers[i], (int64_t)first, n, block, n * m->row_bytes);
+        clg_status status = clg_npy_reader_read(reader, (int64_t)first, n, block, n * m->row_bytes);
         if (status != CLG_OK) return fail_status(status, STAGE_READ, "'%s'", m->names[i]);
         status = clg_npy_writer_append(writer, n, block, n * m->row_bytes);
         if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
@@ -166,7 +178,18 @@ static int copy_shard(const merge *m, size_t i, clg_npy_writer *writer, void *bl
     return CODE_DONE;
 }
 
-static int write_result(const merge *m)
+static int copy_shard(merge *m, size_t i, clg_npy_writer *writer, void *block, size_t n_block)
+{
+    clg_npy_reader *reader = NULL;
+    int code = open_shard(m, i, &reader);
+    if (code == CODE_DONE && clg_npy_reader_dims(reader)[0] != m->n_rows[i])
+        code = fail_file("'%s' was modified while it was read", m->names[i]);
+    if (code == CODE_DONE) code = copy_rows(m, i, reader, writer, block, n_block);
+    clg_npy_reader_free(reader);
+    return code;
+}
+
+static int write_result(merge *m)
 {
     clg_npy_writer *writer;
     clg_status status =
@@ -203,17 +226,16 @@ static int print_result(const merge *m)
 int cmd_merge(const options *o)
 {
     merge m = {.options = o, .n = o->n_arguments, .names = o->arguments};
-    m.readers = must_alloc(m.n, sizeof(clg_npy_reader *));
+    m.n_rows = must_alloc(m.n, sizeof *m.n_rows);
     int code = check_output(&m);
     if (code == CODE_DONE) code = check_names(&m);
-    for (size_t i = 0; i < m.n && code == CODE_DONE; i++) code = open_shard(&m, i);
+    for (size_t i = 0; i < m.n && code == CODE_DONE; i++) code = count_shard(&m, i);
     if (code == CODE_DONE) code = check_sizes(&m);
     if (code == CODE_DONE) code = compute_row_bytes(&m);
     interrupt_begin(NULL);
     if (code == CODE_DONE) code = write_result(&m);
     interrupt_end(NULL);
     if (code == CODE_DONE) code = print_result(&m);
-    for (size_t i = 0; i < m.n; i++) clg_npy_reader_free(m.readers[i]);
-    free(m.readers);
+    free(m.n_rows);
     return code;
 }

@@ -221,6 +221,12 @@ clg_status file_writer_append(file_writer *writer, const void *data, size_t size
     return CLG_OK;
 }
 
+clg_status file_writer_flush(file_writer *writer)
+{
+    if (writer->pipe >= 0 || sys_flush(writer->descriptor) == 0) return CLG_OK;
+    return error_path("written", writer->path, errno);
+}
+
 clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
                              size_t size_bytes)
 {

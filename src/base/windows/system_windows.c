@@ -176,6 +176,8 @@ int sys_seek(int fd, uint64_t offset)
     return _lseeki64(fd, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
 }
 
+int sys_flush(int fd) { return _commit(fd); }
+
 int sys_close(int fd) { return _close(fd); }
 
 /* Converts a handle of CreateFileW into a descriptor. */

@@ -78,6 +78,8 @@ clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
 clg_status npy_writer_open_part(const char *path, clg_dtype dtype, const shape *dims, int64_t first,
                                 npy_writer *out_writer);
 clg_status npy_writer_append(npy_writer *writer, const tensor *rows);
+/* Waits until the rows appended so far are stored. */
+clg_status npy_writer_flush(npy_writer *writer);
 clg_status npy_writer_commit(npy_writer *writer); /* closes also on failure */
 void npy_writer_abandon(npy_writer *writer);      /* accepts a closed one */
 

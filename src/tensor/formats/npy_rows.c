@@ -5,7 +5,6 @@
  */
 #include "tensor/formats/npy.h"
 
-#include "base/checked.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -121,13 +120,15 @@ clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
     return status;
 }
 
+/* Writes the header, and goes to row `first`. */
 static clg_status start_part(npy_writer *writer, const char *path, const char *header,
                              size_t row_bytes, int64_t first)
 {
-    uint64_t offset;
-    if ((uint64_t)first > UINT64_MAX / (row_bytes ? row_bytes : 1) ||
-        !checked_add_u64((uint64_t)first * row_bytes, writer->header_bytes, &offset))
+    const uint64_t n_rows = (uint64_t)first + (uint64_t)writer->n_left;
+    const uint64_t max_bytes = (uint64_t)INT64_MAX - writer->header_bytes;
+    if (row_bytes > 0 && n_rows > max_bytes / row_bytes)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' would be too large", path);
+    const uint64_t offset = writer->header_bytes + (uint64_t)first * row_bytes;
     CLG_TRY(file_writer_open_shared(path, &writer->file));
     CLG_TRY(file_writer_append(&writer->file, header, writer->header_bytes));
     return file_writer_seek(&writer->file, offset);
@@ -184,6 +185,8 @@ clg_status npy_writer_append(npy_writer *writer, const tensor *rows)
     writer->dims.dims[0] += rows->dims.dims[0];
     return CLG_OK;
 }
+
+clg_status npy_writer_flush(npy_writer *writer) { return file_writer_flush(&writer->file); }
 
 clg_status npy_writer_commit(npy_writer *writer)
 {

@@ -60,28 +60,36 @@ void rows_blank(const input_set *inputs, int64_t first, const clg_stream_tensor 
     }
 }
 
-json_t *rows_failed(const input_set *inputs, int64_t first, int64_t n)
+int64_t rows_count_failed(const input_set *inputs, int64_t first, int64_t n)
+{
+    int64_t n_failed = 0;
+    for (int64_t row = 0; may_fail(inputs) && row < n; row++)
+        n_failed += row_problem(inputs, first + row) != NULL;
+    return n_failed;
+}
+
+json_t *rows_failed(const input_set *inputs, int64_t first, int64_t n, int64_t number)
 {
     json_t *list = json_array();
     for (int64_t row = 0; may_fail(inputs) && row < n; row++) {
         const char *problem = row_problem(inputs, first + row);
         if (!problem) continue;
-        (void)json_array_append_new(list, json_pack("{s:I, s:o}", "row", (json_int_t)row, "message",
-                                                    output_json_text(problem)));
+        (void)json_array_append_new(list, json_pack("{s:I, s:o}", "row", (json_int_t)(number + row),
+                                                    "message", output_json_text(problem)));
     }
     return list;
 }
 
-int rows_end(const input_set *inputs, int64_t first, int64_t n, bool is_listed)
+void rows_warn(const input_set *inputs, int64_t first, int64_t n, int64_t number)
 {
-    int64_t n_failed = 0;
-    if (!may_fail(inputs)) return CODE_DONE;
-    for (int64_t row = 0; row < n; row++) {
+    for (int64_t row = 0; may_fail(inputs) && row < n; row++) {
         const char *problem = row_problem(inputs, first + row);
-        if (!problem) continue;
-        if (!is_listed) output_warning("row %" PRId64 ": %s", row, problem);
-        n_failed++;
+        if (problem) output_warning("row %" PRId64 ": %s", number + row, problem);
     }
+}
+
+int rows_end(int64_t n_failed, int64_t n, bool is_listed)
+{
     if (n_failed == 0) return CODE_DONE;
     if (is_listed) return CODE_WORK;
     return fail(CODE_WORK, CLG_ERROR_IO,

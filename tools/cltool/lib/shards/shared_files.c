@@ -5,81 +5,33 @@
  */
 #include "shared_files.h"
 
-#include "digest.h"
 #include "host.h"
 #include "names.h"
 #include "output.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the key --------------------------------------------------------------------------------- */
-
-static void add_text(digest *d, const char *text)
+void shared_start(const options *o, const shard *s, shared_files *out_files)
 {
-    digest_add(d, text ? text : "", text ? strlen(text) + 1 : 1);
-}
-
-static void add_number(digest *d, double number) { digest_add(d, &number, sizeof number); }
-
-/* Adds what shows that a file was altered. */
-static void add_file(digest *d, const char *path)
-{
-    uint64_t size_bytes = 0;
-    int64_t modified = 0;
-    if (host_stat(path, &size_bytes, &modified) != 0) return;
-    digest_add(d, &size_bytes, sizeof size_bytes);
-    digest_add(d, &modified, sizeof modified);
-}
-
-static void add_list(digest *d, const text_list *list, bool is_files)
-{
-    add_number(d, (double)list->count);
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strchr(list->items[i], '=');
-        add_text(d, list->items[i]);
-        if (is_files) add_file(d, list->items[i]);
-        if (is_files && equals) add_file(d, equals + 1);
-    }
-}
-
-/* Adds all that rows of results depend on, and which rows there are. */
-static void make_key(const options *o, const char *model_path, const shard *s, char out_key[17])
-{
-    digest d = digest_start();
-    const char *texts[] = {clg_version(), model_path, o->precision,
-                           o->kernels,    o->header,  o->mean,
-                           o->std,        o->resize,  o->channels,
-                           o->layout,     o->batch,   s->is_rank ? "ranks" : "shards"};
-    const text_list *lists[] = {&o->fills,     &o->shapes,          &o->dims,
-                                &o->keep_fp32, &o->disabled_passes, &o->preferred_impls};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) add_text(&d, texts[i]);
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) add_list(&d, lists[i], false);
-    add_file(&d, model_path);
-    add_list(&d, &o->inputs, true);
-    add_list(&d, &o->images, true);
-    add_number(&d, o->scale);
-    add_number(&d, o->cast);
-    add_number(&d, (double)s->n_parts);
-    if (!s->is_rank) add_number(&d, (double)s->part);
-    (void)snprintf(out_key, 17, "%016" PRIx64, d.state);
-}
-
-int shared_start(const options *o, const char *model_path, const shard *s, shared_files *out_files)
-{
-    *out_files = (shared_files){.size = 1, .job = ""};
+    *out_files = (shared_files){.size = 1, .job = "", .who = "the run"};
     out_files->is_on = s->is_rank || o->resume;
-    if (!out_files->is_on) return CODE_DONE;
-    if (s->is_rank) {
-        out_files->rank = s->part;
-        out_files->size = s->n_parts;
-        out_files->job = s->job;
-    }
-    make_key(o, model_path, s, out_files->key);
     out_files->paths = must_alloc(o->outputs.count, sizeof *out_files->paths);
-    return CODE_DONE;
+    if (!s->is_rank) return;
+    out_files->rank = s->part;
+    out_files->size = s->n_parts;
+    out_files->who = s->name;
+    out_files->job = s->job;
+}
+
+void shared_free(shared_files *f)
+{
+    json_decref(f->description);
+    free(f->paths);
+    *f = (shared_files){0};
 }
 
 /* ---- names and records ----------------------------------------------------------------------- */
@@ -95,34 +47,48 @@ static char *record_path(const shared_files *f, size_t rank)
     return must_printf("%s.%s.part.%zu", f->paths[0], f->key, rank);
 }
 
+/* Returns a record that can be read, else NULL; json_decref. */
+static json_t *load_record(const char *path)
+{
+    char *text = NULL;
+    json_t *document = NULL;
+    if (path_exists(path) && file_read_text(path, &text) == CODE_DONE)
+        document = json_loads(text, 0, NULL);
+    failure_clear(); /* removed meanwhile */
+    free(text);
+    return document;
+}
+
+static const char *job_of(const json_t *record)
+{
+    const char *job = json_string_value(json_object_get(record, "job"));
+    return job ? job : "";
+}
+
 /* Reads a record; returns false if there is none. */
 static bool read_record(const shared_files *f, size_t rank, shared_record *out_record,
                         bool *out_is_of_job)
 {
     char *path = record_path(f, rank);
-    char *text = NULL;
-    json_int_t done = -1, total = -1, batch = 0;
-    const char *job = "";
-    json_t *document = NULL;
-    if (path_exists(path) && file_read_text(path, &text) == CODE_DONE)
-        document = json_loads(text, 0, NULL);
-    const bool is_read = json_unpack(document, "{s:I, s:I, s:I, s:s}", "done", &done, "total",
-                                     &total, "batch", &batch, "job", &job) == 0;
-    *out_is_of_job = strcmp(job, f->job) == 0;
-    *out_record = (shared_record){done, total, batch > 0 ? (size_t)batch : 0};
+    json_int_t done = -1, total = -1, n_failed = 0, batch = 0;
+    json_t *document = load_record(path);
+    const bool is_read = json_unpack(document, "{s:I, s:I, s:I, s:I}", "done", &done, "total",
+                                     &total, "failed", &n_failed, "batch", &batch) == 0;
+    *out_is_of_job = strcmp(job_of(document), f->job) == 0;
+    *out_record = (shared_record){done, total, n_failed, batch > 0 ? (size_t)batch : 0};
     json_decref(document);
-    free(text);
     free(path);
-    return is_read && batch > 0 && done >= 0 && done <= total;
+    return is_read && batch > 0 && done >= 0 && done <= total && n_failed >= 0 && n_failed <= done;
 }
 
 int shared_save(const shared_files *f)
 {
     if (!f->is_on) return CODE_DONE;
     char *path = record_path(f, f->rank);
-    json_t *document = json_pack("{s:I, s:I, s:I, s:o}", "done", (json_int_t)f->state.done, "total",
-                                 (json_int_t)f->state.total, "batch", (json_int_t)f->state.batch,
-                                 "job", output_json_text(f->job));
+    json_t *document = json_pack(
+        "{s:I, s:I, s:I, s:I, s:o, s:O}", "done", (json_int_t)f->state.done, "total",
+        (json_int_t)f->state.total, "failed", (json_int_t)f->state.n_failed, "batch",
+        (json_int_t)f->state.batch, "job", output_json_text(f->job), "run", f->description);
     char *text = document ? json_dumps(document, 0) : NULL;
     int code = text ? output_write(path, text, strlen(text))
                     : fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "out of memory");
@@ -132,90 +98,211 @@ int shared_save(const shared_files *f)
     return code;
 }
 
+/* ---- records of other descriptions ----------------------------------------------------------- */
+
+typedef struct search {
+    const shared_files *files;
+    const char *folder, *base; /* of the first file */
+    bool has_own;              /* there are records of this description */
+    char *path;                /* of a record of another description; that of this job first */
+    json_t *record;
+    bool is_of_job;
+} search;
+
+/* Returns where the key starts in the name of a record, else NULL. */
+static const char *key_in(const search *s, const char *name)
+{
+    static const char middle[] = ".part.";
+    const size_t n_base = strlen(s->base), n_key = DESCRIPTION_KEY_BYTES - 1;
+    if (strncmp(name, s->base, n_base) != 0 || name[n_base] != '.') return NULL;
+    const char *key = name + n_base + 1, *rank = key + n_key + strlen(middle);
+    for (size_t i = 0; i < n_key; i++) {
+        if (!isxdigit((unsigned char)key[i])) return NULL;
+    }
+    if (strncmp(key + n_key, middle, strlen(middle)) != 0) return NULL;
+    return rank[0] != '\0' && strspn(rank, "0123456789") == strlen(rank) ? key : NULL;
+}
+
+static void look_at_record(void *user, const char *name)
+{
+    search *s = user;
+    const char *key = key_in(s, name);
+    if (!key || s->is_of_job) return;
+    if (strncmp(key, s->files->key, DESCRIPTION_KEY_BYTES - 1) == 0) {
+        s->has_own = true;
+        return;
+    }
+    char *path = path_join(s->folder, name);
+    json_t *record = load_record(path);
+    const bool is_of_job = s->files->job[0] != '\0' && strcmp(job_of(record), s->files->job) == 0;
+    if (json_is_object(json_object_get(record, "run")) && (is_of_job || !s->record)) {
+        json_decref(s->record);
+        free(s->path);
+        s->path = path;
+        s->record = record;
+        s->is_of_job = is_of_job;
+        return;
+    }
+    json_decref(record);
+    free(path);
+}
+
+static int refuse(const search *s)
+{
+    const char *theirs, *ours;
+    const char *name = description_difference(json_object_get(s->record, "run"),
+                                              s->files->description, &theirs, &ours);
+    (void)fail_usage("'%s' was begun with another run: %s was %s%s%s, and is %s%s%s", s->path,
+                     name ? printable(name) : "its description", theirs ? "'" : "",
+                     theirs ? theirs : "not given", theirs ? "'" : "", ours ? "'" : "",
+                     ours ? ours : "not given", ours ? "'" : "");
+    if (s->is_of_job)
+        fail_hint("all ranks of a job need the same command, and the same files at the same times");
+    else
+        fail_hint("--force begins again; '%s.*.part*' may then be removed", s->files->paths[0]);
+    return CODE_USAGE;
+}
+
+/* Refuses records of this job with another description and, with --resume, those of other jobs
+ * unless there are also some with this one. */
+static int check_others(const shared_files *f, bool any_job)
+{
+    char *folder = path_folder(f->paths[0]);
+    search s = {.files = f, .folder = folder ? folder : ".", .base = path_base(f->paths[0])};
+    (void)host_list(s.folder, look_at_record, &s); /* a missing folder is reported when written */
+    const bool is_refused = s.record && (s.is_of_job || (any_job && !s.has_own));
+    const int code = is_refused ? refuse(&s) : CODE_DONE;
+    json_decref(s.record);
+    free(s.path);
+    free(folder);
+    return code;
+}
+
 /* ---- the files ------------------------------------------------------------------------------- */
 
 int shared_add(shared_files *f, const options *o, const char *path)
 {
-    if (f->is_on) f->paths[f->n_paths++] = path;
+    f->paths[f->n_paths++] = path;
     /* --resume looks at files that exist when it knows all of them */
-    return f->is_on && o->resume ? CODE_DONE : file_may_be_written(path, o->force);
+    return o->resume ? CODE_DONE : file_may_be_written(path, o->force);
 }
 
-int shared_find(shared_files *f, const options *o, bool *out_complete)
+/* Returns whether all files are there under their names, or, with `complete`, also as parts. */
+static bool files_exist(const shared_files *f, bool named, bool parts)
+{
+    bool all = true;
+    for (size_t i = 0; i < f->n_paths && all; i++) {
+        char *part = shared_part(f, f->paths[i]);
+        all = (named && path_exists(f->paths[i])) || (parts && path_exists(part));
+        free(part);
+    }
+    return all;
+}
+
+/* Opens a .npy file, and checks its number of rows. */
+static int check_rows(const char *path, int64_t n_rows)
+{
+    clg_npy_reader *reader;
+    const clg_status status = clg_npy_reader_open(path, &reader);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    const int64_t found = clg_npy_reader_dims(reader)[0];
+    clg_npy_reader_free(reader);
+    if (found == n_rows) return CODE_DONE;
+    return fail(CODE_WORK, CLG_ERROR_IO, "'%s' has %" PRId64 " rows in place of %" PRId64, path,
+                found, n_rows);
+}
+
+/* Checks files that an earlier run seems to have completed. */
+static int check_complete(const shared_files *f, const options *o, const char *model_path,
+                          const input_set *inputs, int64_t n_rows)
+{
+    const char *newer;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < f->n_paths && code == CODE_DONE; i++) {
+        code = check_rows(f->paths[i], n_rows);
+        if (code == CODE_DONE && description_is_newer(o, model_path, inputs, f->paths[i], &newer))
+            code = fail_usage("'%s' was modified after '%s' was written", newer, f->paths[i]);
+        if (code != CODE_DONE) fail_hint("--force overwrites it");
+    }
+    return code;
+}
+
+int shared_find(shared_files *f, const options *o, const char *model_path, const input_set *inputs,
+                const shard *s, int64_t n_rows, bool *out_complete)
 {
     bool is_of_job;
     *out_complete = false;
-    if (!f->is_on || !o->resume) return CODE_DONE;
-    char *part = shared_part(f, f->paths[0]);
-    f->was_found = read_record(f, f->rank, &f->state, &is_of_job) && path_exists(part);
-    free(part);
-    if (f->was_found) return CODE_DONE;
+    if (!f->is_on) return CODE_DONE;
+    f->description = description_make(o, model_path, inputs, s, n_rows);
+    description_key(f->description, f->key);
+    int code = check_others(f, o->resume && !o->force);
+    if (code != CODE_DONE || !o->resume) return code;
+    /* a run that ended while it named the files has named some of them */
+    if (read_record(f, f->rank, &f->state, &is_of_job) &&
+        files_exist(f, f->state.done == f->state.total, true))
+        return CODE_DONE;
     f->state = (shared_record){0};
-    *out_complete = !o->force;
-    for (size_t i = 0; i < f->n_paths; i++) {
-        if (!path_exists(f->paths[i])) *out_complete = false;
+    if (!o->force && files_exist(f, true, false)) {
+        *out_complete = true;
+        return check_complete(f, o, model_path, inputs, n_rows);
     }
-    for (size_t i = 0; i < f->n_paths && !*out_complete; i++) {
-        const int code = file_may_be_written(f->paths[i], o->force);
-        if (code != CODE_DONE) return code;
-    }
-    return CODE_DONE;
+    for (size_t i = 0; i < f->n_paths && code == CODE_DONE; i++)
+        code = file_may_be_written(f->paths[i], o->force);
+    return code;
 }
 
 /* Gives a file its name after checking its size. Another process may have done it meanwhile. */
 static int name_file(const char *part, const char *path, int64_t n_rows)
 {
-    clg_npy_reader *reader;
     if (!path_exists(part) && path_exists(path)) return CODE_DONE;
-    clg_status status = clg_npy_reader_open(part, &reader);
-    if (status != CLG_OK && !path_exists(part) && path_exists(path)) return CODE_DONE;
-    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    const int64_t found = clg_npy_reader_dims(reader)[0];
-    clg_npy_reader_free(reader);
-    if (found != n_rows)
-        return fail(CODE_WORK, CLG_ERROR_IO, "'%s' has %" PRId64 " rows in place of %" PRId64, part,
-                    found, n_rows);
-    const int failed = host_rename(part, path);
+    const int code = check_rows(part, n_rows);
+    if (code != CODE_DONE && (path_exists(part) || !path_exists(path))) return code;
+    const int failed = code == CODE_DONE ? host_rename(part, path) : ENOENT;
+    failure_clear();
     if (failed == 0 || (failed == ENOENT && path_exists(path))) return CODE_DONE;
     return fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be renamed to '%s': %s", part, path,
                 strerror(failed));
 }
 
 /* Returns whether each process has written all its rows, in this job. */
-static bool all_complete(const shared_files *f, int64_t n_rows)
+static bool all_complete(const shared_files *f, int64_t n_rows, int64_t *out_n_failed)
 {
     int64_t n = 0;
+    *out_n_failed = 0;
     for (size_t i = 0; i < f->size; i++) {
         shared_record r;
         bool is_of_job;
         if (!read_record(f, i, &r, &is_of_job) || !is_of_job || r.done != r.total) return false;
         if (r.total > n_rows - n) return false;
         n += r.total;
+        *out_n_failed += r.n_failed;
     }
     return n == n_rows;
 }
 
-int shared_finish(const shared_files *f, int64_t n_rows, bool *out_named)
+static void remove_record(const shared_files *f, size_t rank)
 {
-    int code = CODE_DONE;
+    char *path = record_path(f, rank);
+    (void)host_remove(path);
+    free(path);
+}
+
+int shared_finish(const shared_files *f, int64_t n_rows, bool *out_named, int64_t *out_n_failed)
+{
     *out_named = false;
-    if (!all_complete(f, n_rows)) return CODE_DONE;
+    int code = check_others(f, false);
+    if (code != CODE_DONE) return code;
+    if (!all_complete(f, n_rows, out_n_failed)) {
+        /* another process may have named the files before this one wrote its record */
+        if (files_exist(f, true, false) && !files_exist(f, false, true)) remove_record(f, f->rank);
+        return CODE_DONE;
+    }
     for (size_t i = 0; i < f->n_paths && code == CODE_DONE; i++) {
         char *part = shared_part(f, f->paths[i]);
         code = name_file(part, f->paths[i], n_rows);
         free(part);
     }
     *out_named = code == CODE_DONE;
-    for (size_t i = 0; i < f->size && *out_named; i++) {
-        char *path = record_path(f, i);
-        (void)host_remove(path);
-        free(path);
-    }
+    for (size_t i = 0; i < f->size && *out_named; i++) remove_record(f, i);
     return code;
-}
-
-void shared_free(shared_files *f)
-{
-    free(f->paths);
-    *f = (shared_files){0};
 }
