@@ -47,16 +47,19 @@ static char *record_path(const shared_files *f, size_t rank)
     return must_printf("%s.%s.part.%zu", f->paths[0], f->key, rank);
 }
 
-/* Returns a record that can be read, else NULL; json_decref. */
-static json_t *load_record(const char *path)
+/* Loads a record. *out_record, for json_decref, is NULL if there is none, or only what a failure of
+ * power has left of one. */
+static int load_record(const char *path, json_t **out_record)
 {
     char *text = NULL;
-    json_t *document = NULL;
-    if (path_exists(path) && file_read_text(path, &text) == CODE_DONE)
-        document = json_loads(text, 0, NULL);
-    failure_clear(); /* removed meanwhile */
+    *out_record = NULL;
+    if (!path_exists(path)) return CODE_DONE;
+    const int code = file_read_text(path, &text);
+    if (code != CODE_DONE && path_exists(path)) return code;
+    if (code != CODE_DONE) failure_clear(); /* removed meanwhile */
+    if (text) *out_record = json_loads(text, 0, NULL);
     free(text);
-    return document;
+    return CODE_DONE;
 }
 
 static const char *job_of(const json_t *record)
@@ -65,20 +68,24 @@ static const char *job_of(const json_t *record)
     return job ? job : "";
 }
 
-/* Reads a record; returns false if there is none. */
-static bool read_record(const shared_files *f, size_t rank, shared_record *out_record,
-                        bool *out_is_of_job)
+/* Reads the record of a process. *out_found: there is one. */
+static int read_record(const shared_files *f, size_t rank, shared_record *out_record,
+                       bool *out_found, bool *out_is_of_job)
 {
     char *path = record_path(f, rank);
     json_int_t done = -1, total = -1, n_failed = 0, batch = 0;
-    json_t *document = load_record(path);
-    const bool is_read = json_unpack(document, "{s:I, s:I, s:I, s:I}", "done", &done, "total",
-                                     &total, "failed", &n_failed, "batch", &batch) == 0;
+    json_t *document;
+    const int code = load_record(path, &document);
+    *out_found = json_unpack(document, "{s:I, s:I, s:I, s:I}", "done", &done, "total", &total,
+                             "failed", &n_failed, "batch", &batch) == 0;
+    *out_found =
+        *out_found && batch > 0 && done >= 0 && done <= total && n_failed >= 0 && n_failed <= done;
     *out_is_of_job = strcmp(job_of(document), f->job) == 0;
-    *out_record = (shared_record){done, total, n_failed, batch > 0 ? (size_t)batch : 0};
+    *out_record = (shared_record){0};
+    if (*out_found) *out_record = (shared_record){done, total, n_failed, (size_t)batch};
     json_decref(document);
     free(path);
-    return is_read && batch > 0 && done >= 0 && done <= total && n_failed >= 0 && n_failed <= done;
+    return code;
 }
 
 int shared_save(const shared_files *f)
@@ -133,7 +140,8 @@ static void look_at_record(void *user, const char *name)
         return;
     }
     char *path = path_join(s->folder, name);
-    json_t *record = load_record(path);
+    json_t *record;
+    if (load_record(path, &record) != CODE_DONE) failure_clear(); /* not ours */
     const bool is_of_job = s->files->job[0] != '\0' && strcmp(job_of(record), s->files->job) == 0;
     if (json_is_object(json_object_get(record, "run")) && (is_of_job || !s->record)) {
         json_decref(s->record);
@@ -238,9 +246,9 @@ int shared_find(shared_files *f, const options *o, const char *model_path, const
     int code = check_others(f, o->resume && !o->force);
     if (code != CODE_DONE || !o->resume) return code;
     /* a run that ended while it named the files has named some of them */
-    if (read_record(f, f->rank, &f->state, &is_of_job) &&
-        files_exist(f, f->state.done == f->state.total, true))
-        return CODE_DONE;
+    code = read_record(f, f->rank, &f->state, &f->was_found, &is_of_job);
+    f->was_found = f->was_found && files_exist(f, f->state.done == f->state.total, true);
+    if (code != CODE_DONE || f->was_found) return code;
     f->state = (shared_record){0};
     if (!o->force && files_exist(f, true, false)) {
         *out_complete = true;
@@ -264,20 +272,24 @@ static int name_file(const char *part, const char *path, int64_t n_rows)
                 strerror(failed));
 }
 
-/* Returns whether each process has written all its rows, in this job. */
-static bool all_complete(const shared_files *f, int64_t n_rows, int64_t *out_n_failed)
+/* Finds out whether each process has written all its rows, in this job. */
+static int find_complete(const shared_files *f, int64_t n_rows, bool *out_complete,
+                         int64_t *out_n_failed)
 {
     int64_t n = 0;
+    *out_complete = false;
     *out_n_failed = 0;
     for (size_t i = 0; i < f->size; i++) {
         shared_record r;
-        bool is_of_job;
-        if (!read_record(f, i, &r, &is_of_job) || !is_of_job || r.done != r.total) return false;
-        if (r.total > n_rows - n) return false;
+        bool is_found, is_of_job;
+        const int code = read_record(f, i, &r, &is_found, &is_of_job);
+        if (code != CODE_DONE || !is_found || !is_of_job || r.done != r.total) return code;
+        if (r.total > n_rows - n) return CODE_DONE;
         n += r.total;
         *out_n_failed += r.n_failed;
     }
-    return n == n_rows;
+    *out_complete = n == n_rows;
+    return CODE_DONE;
 }
 
 static void remove_record(const shared_files *f, size_t rank)
@@ -289,12 +301,15 @@ static void remove_record(const shared_files *f, size_t rank)
 
 int shared_finish(const shared_files *f, int64_t n_rows, bool *out_named, int64_t *out_n_failed)
 {
+    bool is_complete = false;
     *out_named = false;
     int code = check_others(f, false);
+    if (code == CODE_DONE) code = find_complete(f, n_rows, &is_complete, out_n_failed);
     if (code != CODE_DONE) return code;
-    if (!all_complete(f, n_rows, out_n_failed)) {
-        /* another process may have named the files before this one wrote its record */
-        if (files_exist(f, true, false) && !files_exist(f, false, true)) remove_record(f, f->rank);
+    if (!is_complete) {
+        /* another process may have named the files since this one found its record complete */
+        if (f->was_found && files_exist(f, true, false) && !files_exist(f, false, true))
+            remove_record(f, f->rank);
         return CODE_DONE;
     }
     for (size_t i = 0; i < f->n_paths && code == CODE_DONE; i++) {

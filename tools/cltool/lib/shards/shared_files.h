@@ -29,6 +29,7 @@ typedef struct shared_files {
     char key[DESCRIPTION_KEY_BYTES];
     const char **paths; /* of the files, under their final names; borrowed */
     size_t n_paths;
+    bool was_found;      /* a record that --resume continues with */
     shared_record state; /* of this process */
 } shared_files;
 

@@ -181,16 +181,14 @@ void targets_look(target_list *list)
 {
     for (size_t i = 0; list->shared->is_on && i < list->count; i++) {
         target *t = &list->items[i];
-        char *part = shared_part(list->shared, t->path);
         clg_npy_reader *r = NULL;
-        clg_status status = clg_npy_reader_open(part, &r);
-        if (status != CLG_OK) status = clg_npy_reader_open(t->path, &r); /* named meanwhile */
-        if (status == CLG_OK) {
+        /* if this run has written nothing, an earlier one has; else the file may be incomplete */
+        if (t->rank == 0 && clg_npy_reader_open(t->path, &r) == CLG_OK) {
             t->dtype = clg_npy_reader_dtype(r);
             t->rank = clg_npy_reader_rank(r);
             memcpy(t->dims, clg_npy_reader_dims(r), t->rank * sizeof *t->dims);
         }
         clg_npy_reader_free(r);
-        free(part);
+        if (t->rank > 0) t->dims[0] = list->n_rows;
     }
 }

@@ -38,8 +38,8 @@ int targets_write(target_list *list, const clg_stream_tensor *from);
 int targets_flush(const target_list *list);
 /* Completes whole files, and closes shared ones. Makes those of no rows. */
 int targets_commit(target_list *list);
-/* Reads the targets' dtypes and shapes from shared files, of which this run may have written
- * nothing. */
+/* Sets the shapes to those of whole shared files. That of a file to which this run has written
+ * nothing is read from it, if it has its name. */
 void targets_look(target_list *list);
 
 #endif
