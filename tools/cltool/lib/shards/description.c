@@ -70,7 +70,7 @@ static const char *path_of(const char *item)
     return equals ? equals + 1 : item;
 }
 
-/* Returns "N files, HASH" of the names, sizes and times of a folder's images; free(). A file of
+/* Returns "INPUT: N files, HASH" of the names, sizes and times of a folder's images; free(). A file of
  * another kind in the folder does not matter. */
 static char *images_text(const input_item *item)
 {
@@ -80,7 +80,7 @@ static char *images_text(const input_item *item)
         digest_add(&d, text, strlen(text) + 1);
         free(text);
     }
-    return must_printf("%s (%zu images, %016" PRIx64 ")", item->from, item->n_images, d.state);
+    return must_printf("%s: %zu files, %016" PRIx64, item->port->name, item->n_images, d.state);
 }
 
 static void add_option(json_t *d, const options *o, const struct described_option *row)
@@ -107,14 +107,14 @@ json_t *description_make(const options *o, const char *model_path, const input_s
         if (!host_is_folder(path)) add(d, "--input", file_text(o->inputs.items[i], path));
     }
     for (size_t i = 0; i < inputs->count; i++) {
-        if (inputs->items[i].n_images > 0) add(d, "the images of", images_text(&inputs->items[i]));
+        if (inputs->items[i].n_images > 0) add(d, "list of images", images_text(&inputs->items[i]));
     }
-    add(d, "the number of rows", must_printf("%" PRId64, n_rows));
+    add(d, "number of rows", must_printf("%" PRId64, n_rows));
     for (size_t i = 0; i < N_DESCRIBED; i++) add_option(d, o, &described[i]);
-    add(d, "the division of the rows",
+    add(d, "division of rows",
         s->is_rank ? must_printf("%zu ranks", s->n_parts)
                    : must_printf("--shard %zu/%zu", s->part + 1, s->n_parts));
-    add(d, "the version of clgraph", must_copy(clg_version()));
+    add(d, "version of clgraph", must_copy(clg_version()));
     return d;
 }
 

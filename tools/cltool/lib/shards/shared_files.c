@@ -109,7 +109,7 @@ int shared_save(const shared_files *f)
 
 typedef struct search {
     const shared_files *files;
-    const char *folder, *base; /* of the first file */
+    const char *folder, *base; /* of the first file; folder NULL: the current one */
     bool has_own;              /* there are records of this description */
     char *path;                /* of a record of another description; that of this job first */
     json_t *record;
@@ -139,7 +139,7 @@ static void look_at_record(void *user, const char *name)
         s->has_own = true;
         return;
     }
-    char *path = path_join(s->folder, name);
+    char *path = s->folder ? path_join(s->folder, name) : must_copy(name);
     json_t *record;
     if (load_record(path, &record) != CODE_DONE) failure_clear(); /* not ours */
     const bool is_of_job = s->files->job[0] != '\0' && strcmp(job_of(record), s->files->job) == 0;
@@ -160,8 +160,8 @@ static int refuse(const search *s)
     const char *theirs, *ours;
     const char *name = description_difference(json_object_get(s->record, "run"),
                                               s->files->description, &theirs, &ours);
-    (void)fail_usage("'%s' was begun with another run: %s was %s%s%s, and is %s%s%s", s->path,
-                     name ? printable(name) : "its description", theirs ? "'" : "",
+    (void)fail_usage("'%s' is of another run: its %s is %s%s%s, that of this one is %s%s%s",
+                     s->path, name ? printable(name) : "description", theirs ? "'" : "",
                      theirs ? theirs : "not given", theirs ? "'" : "", ours ? "'" : "",
                      ours ? ours : "not given", ours ? "'" : "");
     if (s->is_of_job)
@@ -176,8 +176,9 @@ static int refuse(const search *s)
 static int check_others(const shared_files *f, bool any_job)
 {
     char *folder = path_folder(f->paths[0]);
-    search s = {.files = f, .folder = folder ? folder : ".", .base = path_base(f->paths[0])};
-    (void)host_list(s.folder, look_at_record, &s); /* a missing folder is reported when written */
+    search s = {.files = f, .folder = folder, .base = path_base(f->paths[0])};
+    (void)host_list(folder ? folder : ".", look_at_record,
+                    &s); /* a missing folder is reported when written */
     const bool is_refused = s.record && (s.is_of_job || (any_job && !s.has_own));
     const int code = is_refused ? refuse(&s) : CODE_DONE;
     json_decref(s.record);
@@ -264,7 +265,10 @@ static int name_file(const char *part, const char *path, int64_t n_rows)
 {
     if (!path_exists(part) && path_exists(path)) return CODE_DONE;
     const int code = check_rows(part, n_rows);
-    if (code != CODE_DONE && (path_exists(part) || !path_exists(path))) return code;
+    if (code != CODE_DONE && (path_exists(part) || !path_exists(path))) {
+        fail_hint("the files were altered: remove '%s.*.part*' to start again", path);
+        return code;
+    }
     const int failed = code == CODE_DONE ? host_rename(part, path) : ENOENT;
     failure_clear();
     if (failed == 0 || (failed == ENOENT && path_exists(path))) return CODE_DONE;

@@ -182,13 +182,18 @@ void targets_look(target_list *list)
     for (size_t i = 0; list->shared->is_on && i < list->count; i++) {
         target *t = &list->items[i];
         clg_npy_reader *r = NULL;
-        /* if this run has written nothing, an earlier one has; else the file may be incomplete */
+        /* if this run has written nothing: an earlier one has, and others may not have finished */
         if (t->rank == 0 && clg_npy_reader_open(t->path, &r) == CLG_OK) {
             t->dtype = clg_npy_reader_dtype(r);
             t->rank = clg_npy_reader_rank(r);
             memcpy(t->dims, clg_npy_reader_dims(r), t->rank * sizeof *t->dims);
         }
         clg_npy_reader_free(r);
+        if (t->rank == 0 && t->port->rank > 0) {
+            t->dtype = t->port->dtype;
+            t->rank = (size_t)t->port->rank;
+            memcpy(t->dims, t->port->dims, t->rank * sizeof *t->dims);
+        }
         if (t->rank > 0) t->dims[0] = list->n_rows;
     }
 }

@@ -39,7 +39,7 @@ int targets_flush(const target_list *list);
 /* Completes whole files, and closes shared ones. Makes those of no rows. */
 int targets_commit(target_list *list);
 /* Sets the shapes to those of whole shared files. That of a file to which this run has written
- * nothing is read from it, if it has its name. */
+ * nothing is read from it, if it has its name, or is the model's. */
 void targets_look(target_list *list);
 
 #endif
