@@ -34,6 +34,12 @@ done
 show merge large1.npy large2.npy -o large.npy --rows 6
 { tail -c +129 large1.npy && tail -c +129 large2.npy; } | cmp - <(tail -c +129 large.npy) && echo "both"
 
+echo "== more shards than files that may be open"
+mkdir many
+for i in $(seq 100 179); do f32 3f8000$((i % 80 + 10)) | npy '<f4' '(1, 1)' >"many/$i.npy"; done
+(ulimit -n 40 && "$CLTOOL" merge many/*.npy -o many.npy --rows 80 2>&1)
+for i in $(seq 100 179); do f32 3f8000$((i % 80 + 10)); done | cmp - <(tail -c +129 many.npy) && echo "all"
+
 echo "== faults: no file"
 show merge "${shards[@]:0:4}" "${shards[@]:5}" -o new.npy -q --rows 360
 show merge "${shards[@]:0:10}" -o new.npy -q --rows 360
@@ -51,6 +57,7 @@ show merge part1.npy part2.npy -o part1.npy --force -q --rows 66
 show merge -o new.npy --rows 3
 show merge part1.npy part2.npy -o new.npy -q
 show merge part1.npy part2.npy -o new.npy -q --rows 0
+show merge part1.npy part2.npy -o new.csv -q --rows 66
 show merge part1.npy part2.npy -o no-folder/new.npy -q --rows 66
 ls new* 2>/dev/null
 echo "== as a shell sorts them"

@@ -54,7 +54,8 @@ static const command commands[] = {
      "the end, and the exit code is 1.\n"
      "As a rank of mpirun or srun, a process computes its part of the rows, on one of the devices; "
      "the ranks write\n"
-     "each file together.",
+     "each file together. What is left of a run that ended early is FILE.npy.*.part*, for "
+     "--resume.",
      "cltool predict digits.onnx -i image=images/ -o probabilities=answers.npy", cmd_predict},
     {"merge", "SHARD.npy... -o FILE.npy --rows N", 1, SIZE_MAX, OPTIONS_MERGE | OPTIONS_FORCE,
      "joins the shards of 'cltool predict --shard', given in their order",

@@ -154,7 +154,6 @@ int file_must_be_npy(const char *path)
     (void)fail_usage("-o takes a file that ends in .npy, not %s'%s'%s",
                      is_folder ? "the folder " : "", path,
                      path_ends_in(path, ".csv") ? ": .csv is read, and not written" : "");
-    fail_hint("-o [NAME=]FILE.npy; 'cltool run' writes all outputs to a folder: -o DIR");
     return CODE_USAGE;
 }
 

@@ -56,7 +56,7 @@ static const option_row rows[] = {
     {"shard", 0, KIND_TEXT, AT(shard), OPTIONS_PREDICT, "I/N",
      "only part I of N, from 1 on; 'array': of a Slurm job array; 'none': all (default: the rank)"},
     {"resume", 0, KIND_FLAG, AT(resume), OPTIONS_PREDICT, NULL,
-     "go on where an earlier run of the same command ended; what is written is kept"},
+     "go on where an earlier run of the same command ended; refused for another model or data"},
     {"top", 0, KIND_SIZE, AT(top), OPTIONS_RUN, "K", "show the K largest elements of each row"},
     {"labels", 0, KIND_TEXT, AT(labels), OPTIONS_RUN, "FILE", "names for --top, one a line"},
     {"expect", 0, KIND_LIST, AT(expect), OPTIONS_RUN, "NAME=FILE",

@@ -74,7 +74,10 @@ static int read_target(const options *o, const clg_model *model, target_list *li
             return fail_usage("'%s' is to hold two outputs", t->path);
     }
     code = file_must_be_npy(t->path);
-    if (code != CODE_DONE) return code;
+    if (code != CODE_DONE) {
+        fail_hint("-o [NAME=]FILE.npy; 'cltool run' writes all outputs to a folder: -o DIR");
+        return code;
+    }
     list->count++;
     code = shared_add(list->shared, o, t->path);
     return code == CODE_DONE ? check_folder(t->path) : code;
