@@ -22,7 +22,7 @@ two_graph() { # y = relu(x), z = -x
   onnx_output z 1 N 4
 }
 onnx_model two_graph >two.onnx
-for i in $(seq 7); do f32 3f80000$i c000000$i 4040000$i c080000$i; done | npy '<f4' '(7, 4)' >x.npy
+for i in $(seq 7); do f32 "3f80000$i" "c000000$i" "4040000$i" "c080000$i"; done | npy '<f4' '(7, 4)' >x.npy
 args=(predict two.onnx -i x.npy --batch 1 -o y=out/y.npy -o z=out/z.npy -q)
 rank() { env PMIX_NAMESPACE="$1" OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK="$2" "$CLTOOL" "${args[@]}" "${@:3}"; }
 mkdir out
@@ -45,7 +45,7 @@ resume() {
 } >/dev/null 2>.test/resume.err
 
 each_end() { # NAME VARIABLE=VALUE...
-  local name=$1 n code wrong
+  local name=$1 n code wrong left
   shift
   for n in $(seq 1000); do
     rm -rf out fired && cp -r begun out
@@ -61,8 +61,9 @@ each_end() { # NAME VARIABLE=VALUE...
     [ $code -eq 0 ] || [ $code -gt 128 ] || grep -q '^cltool: error: .' .test/err || wrong+=" no message"
     resume || wrong+=" --resume fails: $(cat .test/resume.err)"
     cmp one/y.npy out/y.npy >/dev/null && cmp one/z.npy out/z.npy >/dev/null || wrong+=" other bytes after --resume"
-    [ "$(ls out | grep -v '\.tmp\.' | wc -l)" -eq 2 ] || wrong+=" left: $(ls out)"
-    [ -z "$wrong" ] || echo "$name, operation $n: exit $code:" $wrong
+    left=$(find out -name '*.part*' ! -name '*.tmp.*')
+    [ -z "$left" ] || wrong+=" left: $left"
+    [ -z "$wrong" ] || echo "$name, operation $n: exit $code: $wrong"
   done
   [ "$n" -gt 20 ] && echo "$name: at each operation once"
 }

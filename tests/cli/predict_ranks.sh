@@ -14,7 +14,10 @@ any() {
     -e 's/\.[0-9a-f]{16}\./.KEY./g' -e 's/[0-9]+ bytes, time [0-9]+/N bytes, time T/g' -e 's/, [0-9a-f]{16}/, HASH/g'
 }
 notes() { normal | any | sed -E -e '/^cltool: (device|input|image)/d'; }
-list() { ls "$@" 2>/dev/null | any; }
+list() { # FILE...: the names of those that exist
+  local file
+  for file in "$@"; do [ ! -e "$file" ] || printf '%s\n' "$file" | any; done
+}
 whole=(predict digits.onnx -i heldout.npy --batch 32)
 "$CLTOOL" "${whole[@]}" -o one.npy -q >/dev/null || echo "no reference"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cltool merge: checks that files are the consecutive shards of one, and joins them. The result
- * appears when it is complete. Memory use does not grow with the files, and one of them is open at a
+ * appears when it is complete. Memory use does not grow with the files, of which one is open at a
  * time.
  */
 #include "cltool.h"

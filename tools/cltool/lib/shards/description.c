@@ -70,8 +70,8 @@ static const char *path_of(const char *item)
     return equals ? equals + 1 : item;
 }
 
-/* Returns "INPUT: N files, HASH" of the names, sizes and times of a folder's images; free(). A file of
- * another kind in the folder does not matter. */
+/* Returns "INPUT: N files, HASH" of the names, sizes and times of images; free(). Files of another
+ * kind in a folder do not matter. */
 static char *images_text(const input_item *item)
 {
     digest d = digest_start();
