@@ -74,8 +74,9 @@ json_t *rows_failed(const input_set *inputs, int64_t first, int64_t n, int64_t n
     for (int64_t row = 0; may_fail(inputs) && row < n; row++) {
         const char *problem = row_problem(inputs, first + row);
         if (!problem) continue;
-        (void)json_array_append_new(list, json_pack("{s:I, s:o}", "row", (json_int_t)(number + row),
-                                                    "message", output_json_text(problem)));
+        const json_int_t shown = number + row;
+        (void)json_array_append_new(
+            list, json_pack("{s:I, s:o}", "row", shown, "message", output_json_text(problem)));
     }
     return list;
 }
