@@ -131,13 +131,17 @@ for image in images/*.png; do
 done
 images=(predict digits.onnx -i image=some --batch 2)
 "$CLTOOL" "${images[@]}" -o some.npy -q >/dev/null
-head -c 60 images/00.png >some/06.png
+for i in 06 09; do head -c 60 images/00.png >some/$i.png; done
 "$CLTOOL" "${images[@]}" -o failed.npy -q 2>&1 | any
 size=2
 in_turn "0 1" "${images[@]}" -o ranks.npy
 in_turn "1 0" "${images[@]}" -o json.npy --json -q | sed -E '/^\{/,/"failed"/d'
 cmp failed.npy ranks.npy && cmp failed.npy json.npy && echo "as one process"
-cp some/07.png some/06.png
+in_turn 0 "${images[@]}" -o later.npy -q >/dev/null
+job=later
+in_turn "0 1" "${images[@]}" -o later.npy -q --resume
+cmp failed.npy later.npy && echo "as one process"
+for i in 06 09; do cp some/07.png some/$i.png; done
 
 echo "== a rank that has not finished: no file; --resume in another job"
 in_turn 0 "${images[@]}" -o resumed.npy
