@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cltool predict under the mpirun of Open MPI (openmpi-bin, and the same of MPICH): four ranks write
-# the bytes of one process; a rank that is killed ends the job with a message, and no file; --resume
-# completes it; a row that fails does not end the job.
+# cltool predict under the mpirun of Open MPI: four ranks write the bytes of one process; a rank that
+# is killed ends the job with a message, and no file; --resume completes it; a row that fails does not
+# end the job.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 if ! mpirun --version 2>/dev/null | grep -q 'Open MPI'; then

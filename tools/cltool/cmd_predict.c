@@ -456,7 +456,7 @@ static int print_results(predict *p)
     if (prints && !o->json) print_text(p);
     if (!prints || !o->json) rows_warn(&p->inputs, p->first_row, p->n_rows, p->targets.first_row);
     if (code != CODE_DONE || (p->shared.is_on && !p->is_named)) return code;
-    return rows_end(p->n_failed, p->targets.n_rows, o->json && prints);
+    return rows_end(p->n_failed, p->targets.n_rows, o->json);
 }
 
 int cmd_predict(const options *o)
