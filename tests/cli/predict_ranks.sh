@@ -213,6 +213,17 @@ touch some/03.png
 "$CLTOOL" "${images[@]}" -o some.npy --resume 2>&1 | notes
 "$CLTOOL" "${images[@]}" -o some.npy --resume --force 2>&1 | notes
 
+echo "== records that outlast the part: another rank has named the file, or the last one ended then"
+in_turn 0 "${images[@]}" -o both.npy -q >/dev/null
+record=$(echo both.npy.*.part.0)
+cp "$record" record
+in_turn 1 "${images[@]}" -o both.npy -q
+cp record "$record"
+cp record "${record%0}1"
+in_turn "0 1" "${images[@]}" -o both.npy -q --resume
+list both.npy*
+cmp some.npy both.npy && echo "as one process"
+
 echo "== a part that was removed or shortened"
 in_turn 0 "${images[@]}" -o gone.npy -q >/dev/null
 rm gone.npy.*.part
