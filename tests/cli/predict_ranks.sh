@@ -224,6 +224,13 @@ in_turn "0 1" "${images[@]}" -o both.npy -q --resume
 list both.npy*
 cmp some.npy both.npy && echo "as one process"
 
+echo "== links and pipes"
+ln -s target.npy link.npy
+mkfifo pipe.npy
+in_turn 0 "${images[@]}" -o link.npy -q --force
+"$CLTOOL" "${images[@]}" -o pipe.npy -q --force --resume
+list link.npy.* target.npy pipe.npy.*
+
 echo "== a part that was removed or shortened"
 in_turn 0 "${images[@]}" -o gone.npy -q >/dev/null
 rm gone.npy.*.part

@@ -82,6 +82,12 @@ int host_stat(const char *path, uint64_t *out_size_bytes, int64_t *out_modified)
     return 0;
 }
 
+bool host_is_special(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
 int host_rename(const char *from, const char *to) { return rename(from, to) == 0 ? 0 : errno; }
 
 int host_remove(const char *path) { return unlink(path) == 0 ? 0 : errno; }

@@ -168,6 +168,15 @@ int host_stat(const char *path, uint64_t *out_size_bytes, int64_t *out_modified)
     return 0;
 }
 
+bool host_is_special(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    const DWORD special = FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DIRECTORY;
+    if (!widen(path, wide)) return false;
+    const DWORD found = GetFileAttributesW(wide);
+    return found != INVALID_FILE_ATTRIBUTES && (found & special) != 0;
+}
+
 int host_rename(const char *from, const char *to)
 {
     wchar_t wide[PATH_CHARS], wide_to[PATH_CHARS];

@@ -192,6 +192,12 @@ static int check_others(const shared_files *f, bool any_job)
 int shared_add(shared_files *f, const options *o, const char *path)
 {
     f->paths[f->n_paths++] = path;
+    if (f->is_on && host_is_special(path)) {
+        (void)fail_usage("'%s' is a link or a pipe, which ranks and --resume do not write to",
+                         path);
+        fail_hint("-o the file itself");
+        return CODE_USAGE;
+    }
     /* --resume looks at files that exist when it knows all of them */
     return o->resume ? CODE_DONE : file_may_be_written(path, o->force);
 }
