@@ -35,8 +35,8 @@ typedef struct shared_files {
 
 /* Decides whether files are shared: for a rank of a job, and with --resume. */
 void shared_start(const options *o, const shard *s, shared_files *out_files);
-/* Adds a file; before shared_find. Returns CODE_USAGE if it exists and may not be overwritten, or is
- * not a regular file: its name could not be given to another one. */
+/* Adds a file; before shared_find. Returns CODE_USAGE if it exists and may not be overwritten, or
+ * is not a regular file: its name could not be given to another one. */
 int shared_add(shared_files *f, const options *o, const char *path);
 /* Describes the run, whose files have n_rows rows, and looks for what an earlier run of this
  * process has left (--resume), which is then in `state`. Returns CODE_USAGE and names the
