@@ -177,7 +177,8 @@ typedef struct clg_memory_estimate {
     }
 
 /* Returns the device memory that the session needs for the shapes that are set, as for
- * clg_session_prepare. Weights are those already on the device: all of them after a run.
+ * clg_session_prepare. Weights are those already on the device: all of them after a run. Of a
+ * session that divides layers among devices, the sum over these in the last run.
  * out_estimate starts with its INIT. Errors: those of planning: SHAPE, UNSUPPORTED_*,
  * OUT_OF_DEVICE_MEMORY, DEVICE_LOST; BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session,

@@ -66,6 +66,10 @@ CLG_PLACE_VIEW = 3
 CLG_PLACE_HOST = 4
 CLG_PLACE_FUSED = 5
 
+# clg_split
+CLG_SPLIT_ROWS = 0
+CLG_SPLIT_LAYERS = 1
+
 # clg_precision
 CLG_PRECISION_FP32 = 0
 CLG_PRECISION_FP16 = 1
@@ -371,6 +375,7 @@ class clg_multi_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("hang_ms", c_uint32),
+        ("split", c_int),
     ]
 
 
@@ -384,6 +389,11 @@ class clg_session_part(Structure):
         ("busy_s", c_double),
         ("idle_share", c_double),
         ("is_lost", c_bool),
+        ("n_nodes", c_size_t),
+        ("first_node", c_char_p),
+        ("last_node", c_char_p),
+        ("weight_bytes", c_uint64),
+        ("crossing_bytes", c_uint64),
     ]
 
 

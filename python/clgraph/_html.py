@@ -82,12 +82,25 @@ def profile(steps, total_us):
 
 
 def parts(found):
+    if any(p.n_nodes for p in found):
+        return _layers(found)
     rows = [
         (p.device, p.name, p.rows, _bar(p.share), f"{p.rows_per_s:.0f}" if p.rows_per_s else "",
          f"{p.busy_s * 1e3:.2f}", f"{p.idle_share:.0%}", "lost" if p.is_lost else "")
         for p in found
     ]  # fmt: skip
     head = ("selector", "device", "rows", "share of the next run", "rows/s", "busy ms", "idle", "")
+    return _table(head, rows, f"{len(rows)} device{'s' if len(rows) != 1 else ''} of the session")
+
+
+def _layers(found):
+    rows = [
+        (p.device, p.name, p.n_nodes, p.first_node, p.last_node, p.weight_bytes, p.crossing_bytes,
+         _bar(p.share), f"{p.busy_s * 1e3:.2f}", "lost" if p.is_lost else "")
+        for p in found
+    ]  # fmt: skip
+    head = ("selector", "device", "nodes", "first", "last", "weight bytes", "bytes that cross",
+            "share of the time", "busy ms", "")  # fmt: skip
     return _table(head, rows, f"{len(rows)} device{'s' if len(rows) != 1 else ''} of the session")
 
 

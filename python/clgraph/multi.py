@@ -12,6 +12,9 @@ from .device import Context
 from .errors import invalid
 
 
+SPLITS = {"rows": c.CLG_SPLIT_ROWS, "layers": c.CLG_SPLIT_LAYERS}
+
+
 @dataclasses.dataclass(frozen=True)
 class Part:
     """A device of a session, in the session's last run.
@@ -22,6 +25,11 @@ class Part:
     of the run's time, from 0 to 1. is_lost: it takes no rows until `session.recover()`, or, if it
     hung, until it answers. Sessions on one device measure nothing: rows and times are 0, the share
     is 1.
+
+    With split="layers" rows are 0, and the share is that of the time of the last run. n_nodes,
+    first_node, last_node: its part of the model. weight_bytes: of the part's constants, estimated.
+    crossing_bytes: of the values that it and later parts get from earlier ones, for the declared
+    shapes, free dimensions 1. With rows these are 0 and "".
     """
 
     device: str
@@ -32,6 +40,11 @@ class Part:
     busy_s: float
     idle_share: float
     is_lost: bool
+    n_nodes: int = 0
+    first_node: str = ""
+    last_node: str = ""
+    weight_bytes: int = 0
+    crossing_bytes: int = 0
 
     def _repr_html_(self) -> str:
         return _html.parts([self])
@@ -52,14 +65,14 @@ def check_hang_ms(hang_ms: Any) -> int:
 
 
 def create_session(
-    contexts: Sequence[Context], model: Any, options: Any, hang_ms: int, out: Any
+    contexts: Sequence[Context], model: Any, options: Any, hang_ms: int, split: int, out: Any
 ) -> int:
     """Creates a clg_session in out: over all contexts, or on the only one; returns the status."""
-    if len(contexts) == 1 and not hang_ms:
+    if len(contexts) == 1 and not hang_ms and split == c.CLG_SPLIT_ROWS:
         context = contexts[0]._handle.pointer
         return lib.clg_session_create(context, model, ctypes.byref(options), ctypes.byref(out))
     pointers = (ctypes.c_void_p * len(contexts))(*(x._handle.pointer for x in contexts))
-    multi = init(c.clg_multi_options, hang_ms=hang_ms)
+    multi = init(c.clg_multi_options, hang_ms=hang_ms, split=split)
     return lib.clg_session_create_multi(
         pointers, len(contexts), model, ctypes.byref(options), ctypes.byref(multi),
         ctypes.byref(out),
@@ -72,8 +85,9 @@ def read_parts(array: Any, n: Any) -> PartList:
         found = PartList()
         for part in items(c.clg_session_part, array, n):
             info = c.clg_device_info.from_address(part.device)
-            measured = (getattr(part, field.name) for field in dataclasses.fields(Part)[2:])
-            found.append(Part(string(info.selector), string(info.name), *measured))
+            rest = (getattr(part, field.name) for field in dataclasses.fields(Part)[2:])
+            texts = (string(x) if isinstance(x, bytes) else x for x in rest)
+            found.append(Part(string(info.selector), string(info.name), *texts))
         return found
     finally:
         lib.clg_session_parts_free(array, n.value)

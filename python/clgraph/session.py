@@ -17,9 +17,9 @@ from ._interrupt import waiting
 from ._library import Handle, check, encode_name, init, items, lib, names_array, plain, string, text
 from ._slot import Slot
 from .device import KERNELS, Context, Device, Progress, enum_value, shared_contexts
-from .errors import DeviceLost, Error, InvalidArgument, invalid
+from .errors import DeviceLost, Error, InvalidArgument, Unsupported, invalid
 from .model import Model, ModelMetadata, NodeArg, limits_struct, new_cancel
-from .multi import PartList, check_hang_ms, create_session, read_parts
+from .multi import SPLITS, PartList, check_hang_ms, create_session, read_parts
 from .value import Value, address, dims_of, from_python, wrap_memory
 
 EP_NAME = "ClgraphExecutionProvider"
@@ -105,6 +105,8 @@ class InferenceSession:
         the batch among them, as their speeds are. The model's rows must not depend on each other
         (Model.batch): else Unsupported is raised, which names the node. Such a session has no links
         and no outputs in device memory; the rows of a lost device are computed by the others.
+    split: "rows", or "layers": each device computes a part of the model's nodes, for models that do
+        not fit one; any model will do. Calls of run() by several threads overlap.
     precision: "fp32", "fp16" or "auto": how float32 values are stored between nodes.
     providers, provider_options, sess_options: ignored; so that calls written for onnxruntime work.
 
@@ -138,6 +140,7 @@ class InferenceSession:
         limits: Any = None,
         read_file: bool = False,
         hang_ms: int = 0,
+        split: str = "rows",
         progress: Optional[Callable[[str, int, int], Optional[bool]]] = None,
         profiling: bool = False,
         cache_dir: Optional[str] = None,
@@ -152,6 +155,7 @@ class InferenceSession:
         precision_number = enum_value(PRECISIONS, precision, "precision")
         kernel_class = enum_value(KERNELS, kernels, "kernels")
         limit, hang_limit = limits_struct(limits), check_hang_ms(hang_ms)
+        split_number = enum_value(SPLITS, split, "split")
         lists = [
             names_array(names, "the name of a " + what)
             for names, what in (
@@ -186,7 +190,11 @@ class InferenceSession:
         def work() -> Handle:
             out = ctypes.c_void_p()
             model_pointer = self.model._handle.pointer
-            state.check(create_session(self.contexts, model_pointer, options, hang_limit, out))
+            state.check(
+                create_session(
+                    self.contexts, model_pointer, options, hang_limit, split_number, out
+                )
+            )
             return Handle(out.value, lib.clg_session_free)
 
         handle = waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer))
@@ -618,7 +626,7 @@ class InferenceSession:
                 m = self.memory()
                 memory = [("weights", m.weight_bytes), ("intermediate values", m.slab_bytes),
                           ("inputs and outputs", m.io_bytes)]  # fmt: skip
-        except (InvalidArgument, DeviceLost):
+        except (InvalidArgument, DeviceLost, Unsupported):  # the last: layers have no one plan
             pass
         html = _html.session(
             self.model.metadata.graph_name or "model", self._device_names, self.precision,

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from conftest import DIGITS, model, rows, unary
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from test_html import text_of
 
 import clgraph
@@ -124,6 +124,70 @@ def test_parts_of_a_cpu(device):
     assert len(parts.contexts) == 2
     with pytest.raises(clgraph.Unsupported, match="no part"):
         clgraph.InferenceSession(unary("Relu"), f"pocl/0,pocl/{pocl.compute_units}")
+
+
+# ---- layers --------------------------------------------------------------------------------------
+
+
+def chain(n_layers, width=8):
+    """Returns a model of products with weights of ones and zeros, so that results are exact."""
+    w = np.eye(width, k=1, dtype=np.float32) + np.eye(width, dtype=np.float32)
+    nodes = []
+    for i in range(n_layers):
+        nodes.append(helper.make_node("Constant", [], [f"w{i}"], value=numpy_helper.from_array(w)))
+        nodes.append(helper.make_node("MatMul", [f"h{i}", f"w{i}"], [f"h{i + 1}"], name=f"m{i}"))
+    last = f"h{n_layers}"
+    return model(
+        nodes, [("h0", TensorProto.FLOAT, ["n", width])], [(last, TensorProto.FLOAT, ["n", width])]
+    )
+
+
+def expect_chain(y, x, n_layers):
+    width = x.shape[1]
+    w = np.eye(width, k=1) + np.eye(width)
+    assert np.array_equal(y, x.astype(np.float64) @ np.linalg.matrix_power(w, n_layers))
+
+
+def test_layers(three):
+    session = clgraph.InferenceSession(chain(6), three, split="layers")
+    xs = [np.arange(n * 8, dtype=np.float32).reshape(n, 8) % 3 for n in (3, 3, 1, 40)]
+    for x in xs:
+        expect_chain(session.run(None, {"h0": x})[0], x, 6)
+    parts = session.parts()
+    assert len(parts) == 3 and sum(part.n_nodes for part in parts) == 6
+    assert parts[0].first_node == "m0" and parts[2].last_node == "m5"
+    assert all(part.weight_bytes > 0 and part.rows == 0 for part in parts)
+    assert parts[0].crossing_bytes == 0 < parts[1].crossing_bytes
+    assert abs(sum(part.share for part in parts) - 1) < 1e-6
+    assert "m0" in text_of(parts) and "m5" in text_of(session)
+    assert session.memory().weight_bytes > 0
+    with pytest.raises(clgraph.Unsupported, match="one plan"):
+        session.plan()
+    futures = [session.run_async(None, {"h0": x}) for x in xs]
+    for x, future in zip(xs, futures):
+        expect_chain(future.result()[0], x, 6)
+    x = np.ones((2, 8), np.float32)
+    expect_chain(session.clone().run(None, {"h0": x})[0], x, 6)
+
+
+def test_layers_of_a_model_without_a_batch(three):
+    mixed = model(
+        [
+            helper.make_node("Softmax", ["x"], ["p"], axis=0),
+            helper.make_node("Neg", ["p"], ["y"]),
+        ],
+        [("x", TensorProto.FLOAT, ["n", 2])],
+        [("y", TensorProto.FLOAT, ["n", 2])],
+    )
+    with pytest.raises(clgraph.Unsupported):
+        clgraph.InferenceSession(mixed, three)
+    session = clgraph.InferenceSession(mixed, three, split="layers")
+    y = session.run(None, {"x": np.zeros((4, 2), np.float32)})[0]
+    assert np.allclose(y, -0.25)
+    with pytest.raises(clgraph.InvalidArgument, match="split"):
+        clgraph.InferenceSession(mixed, three, split="columns")
+    with pytest.raises(clgraph.InvalidArgument, match="hang_ms"):
+        clgraph.InferenceSession(mixed, three, split="layers", hang_ms=100)
 
 
 # ---- the session ---------------------------------------------------------------------------------

@@ -4,9 +4,9 @@
  * a model's graph as loaded, without a device.
  */
 #include "api/arguments.h"
-#include "api/flops.h"
 #include "base/memory.h"
 #include "ops/batch/batch_axes.h"
+#include "ops/core/flops.h"
 #include "session/exec/model.h"
 
 #include <clgraph/inspect.h>

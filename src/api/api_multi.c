@@ -3,7 +3,9 @@
  * Implements clg_session_create_multi and clg_session_parts.
  */
 #include "api/arguments.h"
+#include "api/session_settings.h"
 #include "ops/batch/batch_axes.h"
+#include "session/layers/layers.h"
 #include "session/multi/multi.h"
 
 #include <clgraph/multi.h>
@@ -47,9 +49,9 @@ static clg_status check_axes(const graph *g, const int *axes)
     return CLG_OK;
 }
 
-static clg_status create(clg_context *const *contexts, size_t n, clg_model *model,
-                         const clg_session_options *options, const clg_multi_options *multi,
-                         int *axes, clg_session **parts, clg_session **out_session)
+static clg_status divide_rows(clg_context *const *contexts, size_t n, clg_model *model,
+                              const clg_session_options *options, const clg_multi_options *multi,
+                              int *axes, clg_session **parts, clg_session **out_session)
 {
     int *output_axes = axes + model->graph->n_inputs;
     CLG_TRY(batch_find(model->graph, NULL, axes, output_axes));
@@ -58,6 +60,56 @@ static clg_status create(clg_context *const *contexts, size_t n, clg_model *mode
     if (status == CLG_OK)
         return multi_create(parts, n, axes, output_axes, multi->hang_ms, out_session);
     for (size_t i = 0; i < n; i++) session_free(parts[i]);
+    return status;
+}
+
+static clg_status create_rows(clg_context *const *contexts, size_t n, clg_model *model,
+                              const clg_session_options *options, const clg_multi_options *multi,
+                              clg_session **out_session)
+{
+    const graph *g = model->graph;
+    int *axes = memory_zalloc(g->n_inputs + g->n_outputs + 1, sizeof *axes);
+    clg_session **parts = memory_zalloc(n, sizeof *parts);
+    const clg_status status =
+        axes && parts ? divide_rows(contexts, n, model, options, multi, axes, parts, out_session)
+                      : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memory_free(axes);
+    memory_free(parts);
+    return status;
+}
+
+/* Decides the options of the sessions on each device. */
+static clg_status read_options(clg_context *const *contexts, size_t n,
+                               const clg_session_options *given, exec_options *out_options)
+{
+    for (size_t i = 0; i < n; i++) {
+        device_context *now = context_handle_current(contexts[i]);
+        clg_status status = ocl_context_require(now->ocl);
+        if (status == CLG_OK) status = api_session_options(now, given, &out_options[i]);
+        context_free(now);
+        if (status != CLG_OK)
+            return error_prefix(status, "device %s", clg_context_device(contexts[i])->selector);
+    }
+    return CLG_OK;
+}
+
+static clg_status create_layers(clg_context *const *contexts, size_t n, clg_model *model,
+                                const clg_session_options *options, const clg_multi_options *multi,
+                                clg_session **out_session)
+{
+    clg_session_options o = CLG_SESSION_OPTIONS_INIT;
+    API_OPTIONS(options, o);
+    if (multi->hang_ms)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "hang_ms is for the rows of a batch: with layers a device that hangs is "
+                         "waited for");
+    exec_options *decided = memory_zalloc(n, sizeof *decided);
+    clg_status status =
+        decided ? read_options(contexts, n, &o, decided) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK)
+        status = layers_create(contexts, n, model, decided, o.cancel, o.progress, o.progress_user,
+                               out_session);
+    memory_free(decided);
     return status;
 }
 
@@ -73,30 +125,15 @@ clg_status clg_session_create_multi(clg_context *const *contexts, size_t n_conte
     API_REQUIRE(model);
     API_OPTIONS(multi_options, multi);
     CLG_TRY(check_contexts(contexts, n_contexts));
-    const graph *g = model->graph;
-    int *axes = memory_zalloc(g->n_inputs + g->n_outputs + 1, sizeof *axes);
-    clg_session **parts = memory_zalloc(n_contexts, sizeof *parts);
-    const clg_status status = axes && parts ? create(contexts, n_contexts, model, options, &multi,
-                                                     axes, parts, out_session)
-                                            : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    memory_free(axes);
-    memory_free(parts);
-    return status;
-}
-
-/* Describes part i; rows of all parts of a next run are n_rows. */
-static void describe(const multi_session *m, size_t i, clg_session_part *out)
-{
-    const multi_part *part = &m->parts[i];
-    *out = (clg_session_part){.device = part->session->owner->info,
-                              .session = part->session,
-                              .rows = part->rows,
-                              .rows_per_s = part->rows_per_s,
-                              .busy_s = part->busy_s,
-                              .is_lost = part->is_lost};
-    if (m->split_of > 0) out->share = (double)m->split[i] / (double)m->split_of;
-    if (part->whole_s > 0 && part->busy_s < part->whole_s)
-        out->idle_share = 1 - part->busy_s / part->whole_s;
+    switch (multi.split) {
+    case CLG_SPLIT_ROWS:
+        return create_rows(contexts, n_contexts, model, options, &multi, out_session);
+    case CLG_SPLIT_LAYERS:
+        return create_layers(contexts, n_contexts, model, options, &multi, out_session);
+    default:
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_session_create_multi: there is no split %d", (int)multi.split);
+    }
 }
 
 clg_status clg_session_parts(clg_session *session, clg_session_part **out_parts,
@@ -108,15 +145,17 @@ clg_status clg_session_parts(clg_session *session, clg_session_part **out_parts,
     *out_n_parts = 0;
     API_REQUIRE_DEVICE(session);
     CLG_TRY(session_enter(session));
-    const multi_session *m = session->multi;
-    const size_t n = m ? m->n_parts : 1;
+    const session_several *several = session->multi ? session->several : NULL;
+    const size_t n = several ? several->n_parts(session->multi) : 1;
     clg_session_part *parts = memory_zalloc(n, sizeof *parts);
     if (!parts) {
         session_leave(session);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    for (size_t i = 0; m && i < n; i++) describe(m, i, &parts[i]);
-    if (!m) parts[0] = (clg_session_part){session->owner->info, session, .share = 1};
+    for (size_t i = 0; several && i < n; i++) several->describe(session->multi, i, &parts[i]);
+    if (!several)
+        parts[0] = (clg_session_part){session->owner->info, session, .share = 1, .first_node = "",
+                                      .last_node = ""};
     session_leave(session);
     *out_parts = parts;
     *out_n_parts = n;

@@ -4,7 +4,7 @@
  * call, and calls src/session.
  */
 #include "api/arguments.h"
-#include "session/session.h"
+#include "api/session_settings.h"
 
 /* Marks the session as busy; returns BUSY from the calling function if it is already. */
 #define ENTER(session)                                                                             \
@@ -50,8 +50,8 @@ static bool wants_fp16(const device_caps *caps, clg_precision precision)
     return caps->kind != CLG_DEVICE_CPU && caps->fp16;
 }
 
-static clg_status decide_options(const device_context *context, const clg_session_options *given,
-                                 exec_options *out_options)
+clg_status api_session_options(const device_context *context, const clg_session_options *given,
+                               exec_options *out_options)
 {
     const device_caps *caps = ocl_context_caps(context->ocl);
     exec_options *o = out_options;
@@ -88,7 +88,7 @@ clg_status clg_session_create(clg_context *context, clg_model *model,
     API_OPTIONS(options, o);
     device_context *current = context_handle_current(context);
     clg_status status = ocl_context_require(current->ocl);
-    if (status == CLG_OK) status = decide_options(current, &o, &decided);
+    if (status == CLG_OK) status = api_session_options(current, &o, &decided);
     if (status == CLG_OK)
         status = session_create(context, current, model, &decided, o.cancel, o.progress,
                                 o.progress_user, out_session);
@@ -306,10 +306,10 @@ static void add_buffer(clg_memory_estimate *m, uint64_t bytes)
     if (bytes > m->largest_buffer_bytes) m->largest_buffer_bytes = bytes;
 }
 
+/* Adds what the session needs for a plan. */
 static void estimate(clg_session *session, const plan *p, clg_memory_estimate *out)
 {
-    out->weight_bytes = exec_weight_bytes(session->exec);
-    out->live_bytes = p->root->live_bytes;
+    out->live_bytes += p->root->live_bytes;
     for (size_t i = 0; i < p->root->n_slabs; i++) {
         out->slab_bytes += p->root->slab_bytes[i];
         add_buffer(out, p->root->slab_bytes[i]);
@@ -325,16 +325,42 @@ static void estimate(clg_session *session, const plan *p, clg_memory_estimate *o
         }
 }
 
-clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_estimate)
+/* Adds up the parts of a session without a plan of its own, for the plans of the last run. */
+static void estimate_parts(const clg_session *session, clg_memory_estimate *out)
+{
+    for (size_t i = 0; i < session->several->n_parts(session->multi); i++) {
+        clg_session *part = session->several->ran(session->multi, i);
+        if (!part) continue;
+        plan *p = exec_last_plan(part->exec);
+        out->weight_bytes += exec_weight_bytes(part->exec);
+        if (p) estimate(part, p, out);
+        plan_free(p);
+    }
+}
+
+static clg_status estimate_session(clg_session *session, clg_memory_estimate *out)
 {
     plan *p = NULL;
-    clg_memory_estimate ours = CLG_MEMORY_ESTIMATE_INIT;
-    API_REQUIRE(out_estimate);
-    ENTER(session);
     clg_status status = session_refresh(session);
     if (status == CLG_OK) status = session_plan(session, &p);
-    if (status == CLG_OK) estimate(session, p, &ours);
+    if (status == CLG_OK) {
+        out->weight_bytes = exec_weight_bytes(session->exec);
+        estimate(session, p, out);
+    }
     plan_free(p);
+    return status;
+}
+
+clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_estimate)
+{
+    clg_memory_estimate ours = CLG_MEMORY_ESTIMATE_INIT;
+    clg_status status = CLG_OK;
+    API_REQUIRE(out_estimate);
+    ENTER(session);
+    if (session->multi && !session->several->has_plans)
+        estimate_parts(session, &ours);
+    else
+        status = estimate_session(session, &ours);
     if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_estimate);
     return leave(session, status);
 }

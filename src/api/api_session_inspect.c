@@ -5,7 +5,7 @@
  */
 #include "api/arguments.h"
 #include "base/strbuf.h"
-#include "session/multi/multi.h"
+#include "session/session.h"
 
 #include <string.h>
 
@@ -117,15 +117,13 @@ clg_status clg_session_keep_values(clg_session *session, const char *const *name
  * run of a session over several, or s itself; NULL for one that took no part. */
 static const clg_session *profiled_session(const clg_session *s, size_t i)
 {
-    const multi_session *m = s->multi;
-    if (!m) return s;
-    return m->parts[i].rows > 0 && !m->parts[i].is_lost ? m->parts[i].session : NULL;
+    return s->multi ? s->several->ran(s->multi, i) : s;
 }
 
 /* Copies the profiles of the last run, device after device. */
 static clg_status copy_profiles(const clg_session *s, clg_step_profile **out_steps, size_t *out_n)
 {
-    const size_t n_sessions = s->multi ? s->multi->n_parts : 1;
+    const size_t n_sessions = s->multi ? s->several->n_parts(s->multi) : 1;
     size_t n = 0;
     for (size_t i = 0; i < n_sessions; i++) {
         const clg_session *one = profiled_session(s, i);

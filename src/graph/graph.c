@@ -257,34 +257,39 @@ clg_status graph_add_node(graph *g, const char *domain, const char *op_type, con
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
+clg_status graph_copy_value(graph *to, const value *v, const char *name, value_id *out_value)
+{
+    CLG_TRY(graph_add_value(to, name, out_value));
+    value *copy = &to->values[*out_value];
+    name = copy->name;
+    *copy = *v;
+    copy->name = name;
+    copy->missing_file = NULL;
+    copy->type_message = NULL;
+    copy->constant = tensor_retain(v->constant);
+    memset(copy->dim_names, 0, sizeof copy->dim_names);
+    for (size_t d = 0; d < CLG_MAX_RANK; d++) {
+        if (!v->dim_names[d]) continue;
+        copy->dim_names[d] = arena_strdup(&to->memory, v->dim_names[d]);
+        if (!copy->dim_names[d]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    if (v->type_message) {
+        copy->type_message = arena_strndup(&to->memory, v->type_message, v->type_bytes);
+        if (!copy->type_message) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    if (v->missing_file) {
+        copy->missing_file = arena_strdup(&to->memory, v->missing_file);
+        if (!copy->missing_file) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return CLG_OK;
+}
+
 static clg_status copy_values(const graph *from, graph *to)
 {
     for (size_t i = 0; i < from->n_values; i++) {
-        const value *v = &from->values[i];
         value_id id;
         CLG_TRY(cancel_check("copying the graph"));
-        CLG_TRY(graph_add_value(to, v->name, &id));
-        value *copy = &to->values[id];
-        const char *name = copy->name;
-        *copy = *v;
-        copy->name = name;
-        copy->missing_file = NULL;
-        copy->type_message = NULL;
-        copy->constant = tensor_retain(v->constant);
-        memset(copy->dim_names, 0, sizeof copy->dim_names);
-        for (size_t d = 0; d < CLG_MAX_RANK; d++) {
-            if (!v->dim_names[d]) continue;
-            copy->dim_names[d] = arena_strdup(&to->memory, v->dim_names[d]);
-            if (!copy->dim_names[d]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        }
-        if (v->type_message) {
-            copy->type_message = arena_strndup(&to->memory, v->type_message, v->type_bytes);
-            if (!copy->type_message) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        }
-        if (v->missing_file) {
-            copy->missing_file = arena_strdup(&to->memory, v->missing_file);
-            if (!copy->missing_file) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        }
+        CLG_TRY(graph_copy_value(to, &from->values[i], from->values[i].name, &id));
     }
     return CLG_OK;
 }

@@ -117,6 +117,16 @@ void graph_free(graph *g);
 /* Copies a graph: its nodes, values and subgraphs; tensors are shared. */
 clg_status graph_clone(const graph *g, graph **out_copy);
 
+/* Copies the nodes of g that nodes[] selects, with the values that they use, to a graph of their
+ * own (graph_part.c). Its inputs are those of g that it uses, in their order, then the values of
+ * other nodes; its outputs are `outputs`, each a value of the selected nodes, an input or a
+ * constant of g. Tensors are shared. Values keep their names; inputs and outputs without one get
+ * one, the same in each part of g. What g declares of values in between need not be known: the
+ * caller completes dtypes and shapes of inputs. *out_origins, in the part's memory: by input of the
+ * part, the value of g. */
+clg_status graph_part(const graph *g, const bool *nodes, const value_id *outputs, size_t n_outputs,
+                      const value_id **out_origins, graph **out_part);
+
 /* Sets a domain's version, at least 1, replacing an earlier one. "ai.onnx" is the domain "". */
 clg_status graph_set_opset(graph *g, const char *domain, int64_t version);
 /* Returns a domain's version; 0 when the model does not import it; "clgraph" is 1. */
@@ -189,6 +199,9 @@ const char *name_text(const char *name, char buffer[NAME_TEXT_BYTES]);
 const char *value_text(const graph *g, value_id v, char buffer[VALUE_TEXT_BYTES]);
 /* Writes "Conv" or "com.example.Conv", made fit as by name_text; returns buffer. */
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
+
+/* Calls visit for each value that the node uses: its inputs, and what its subgraphs capture. */
+void node_visit_uses(const node *n, void (*visit)(void *user, value_id v), void *user);
 
 /* For passes: replaces value `from` by `to` in the inputs of nodes and in the captures of their
  * subgraphs, but not in the graph's outputs. The time is that of the replaced uses, and once after

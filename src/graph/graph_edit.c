@@ -24,25 +24,27 @@ void graph_remove_node(graph *g, node_id id)
     }
 }
 
+void node_visit_uses(const node *n, void (*visit)(void *user, value_id v), void *user)
+{
+    for (size_t k = 0; k < n->n_inputs; k++)
+        if (n->inputs[k] != VALUE_NONE) visit(user, n->inputs[k]);
+    for (size_t k = 0; k < n->n_attributes; k++) {
+        if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
+        const graph *sub = n->attributes[k].as.graph;
+        for (size_t v = 0; v < sub->n_values; v++)
+            if (sub->values[v].is_outer) visit(user, sub->values[v].outer);
+    }
+}
+
+static void count_use(void *counts, value_id v) { ((uint32_t *)counts)[v]++; }
+
 clg_status graph_count_uses(const graph *g, uint32_t **out_counts)
 {
     uint32_t *counts = memory_zalloc(g->n_values, sizeof *counts);
     *out_counts = counts;
     if (!counts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const node *n = &g->nodes[i];
-        if (n->removed) continue;
-        for (size_t k = 0; k < n->n_inputs; k++) {
-            if (n->inputs[k] != VALUE_NONE) counts[n->inputs[k]]++;
-        }
-        for (size_t k = 0; k < n->n_attributes; k++) {
-            if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-            const graph *sub = n->attributes[k].as.graph;
-            for (size_t v = 0; v < sub->n_values; v++) {
-                if (sub->values[v].is_outer) counts[sub->values[v].outer]++;
-            }
-        }
-    }
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (!g->nodes[i].removed) node_visit_uses(&g->nodes[i], count_use, counts);
     for (size_t i = 0; i < g->n_outputs; i++) counts[g->outputs[i]]++;
     return CLG_OK;
 }
@@ -69,7 +71,7 @@ static void map_ids(const value_id *ids, const value_id *from, size_t n, value_i
     for (size_t i = 0; i < n; i++) to[i] = from[i] == VALUE_NONE ? VALUE_NONE : ids[from[i]];
 }
 
-static clg_status inline_node(graph *g, const node *from, const value_id *ids)
+clg_status graph_copy_node(graph *g, const node *from, const value_id *ids)
 {
     node_id n;
     value_id *mapped =
@@ -97,7 +99,7 @@ clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, val
     if (!ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = inline_values(g, body, inputs, ids);
     for (size_t i = 0; i < body->n_nodes && status == CLG_OK; i++)
-        if (!body->nodes[i].removed) status = inline_node(g, &body->nodes[i], ids);
+        if (!body->nodes[i].removed) status = graph_copy_node(g, &body->nodes[i], ids);
     if (status == CLG_OK) map_ids(ids, body->outputs, body->n_outputs, out_outputs);
     memory_free(ids);
     return status;

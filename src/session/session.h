@@ -64,16 +64,22 @@ typedef struct session_worker {
     error_record result;
 } session_worker;
 
-/* What a session over several devices does in its own way. Pointers, so that the files of one
- * device do not depend on those of several. */
-struct multi_session;
+/* What a session over several devices does in its own way: one that divides rows (multi/) or nodes
+ * (layers/). Pointers, so that the files of one device do not depend on those of several. `multi`
+ * is clg_session.multi. */
+struct clg_session_part;
 typedef struct session_several {
     clg_status (*run)(clg_session *s);
     clg_status (*prepare)(clg_session *s, clg_progress_callback progress, void *user);
     clg_status (*clone)(clg_session *s, clg_session **out_session);
-    void (*begin)(struct multi_session *m);  /* the session was entered */
-    void (*cancel)(struct multi_session *m); /* any thread */
-    void (*free)(struct multi_session *m);
+    void (*begin)(void *multi);  /* the session was entered */
+    void (*cancel)(void *multi); /* any thread */
+    void (*free)(void *multi);
+    size_t (*n_parts)(const void *multi);
+    void (*describe)(const void *multi, size_t part, struct clg_session_part *out);
+    /* Returns the session of a part that took part in the last run; else NULL. */
+    clg_session *(*ran)(const void *multi, size_t part);
+    bool has_plans; /* plans and estimates of the session itself stand for those of its parts */
 } session_several;
 
 struct clg_session {
@@ -89,8 +95,7 @@ struct clg_session {
     session_worker worker;
     clg_step_profile *profile; /* of the last run */
     size_t n_profile;
-    /* The devices among which runs divide the rows (multi/); NULL: the one of exec. */
-    struct multi_session *multi;
+    void *multi;                    /* over several devices, owned; NULL: the one of exec */
     const session_several *several; /* what such a session does in its own way; NULL if multi is */
 };
 

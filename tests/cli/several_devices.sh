@@ -35,6 +35,29 @@ echo "== measured"
 "$CLTOOL" profile digits.onnx --dim batch=64 --runs 3 -d pocl/0,pocl -q | grep -o 'Conv' | sort -u
 echo "== a stream takes parts too"
 show any -- predict digits.onnx -i heldout.npy -o out.npy --batch 50 -d pocl/0,pocl
+echo "== layers"
+parts() {
+  sed -E -e 's/device [0-9]+:[0-9]+(\/[0-9]+)?: [0-9]+ nodes/device P:D: N nodes/' \
+    -e "s/'[^']*' to '[^']*', weights [^,]*, [0-9]+%/'A' to 'B', weights N, N%/" \
+    -e 's/gets [0-9.]+ .?B/gets N B/' | any
+}
+layers=(-d 'pocl/0,pocl' --split layers)
+show parts -- run digits.onnx -i heldout.npy "${layers[@]}" "${near[@]}"
+show parts -- run fixed.onnx --fill ones "${layers[@]}" -q
+"$CLTOOL" bench digits.onnx --batch 8 --runs 5 --concurrency 3 "${layers[@]}" -q |
+  grep -o 'device [0-9]*:[0-9]*/0,[0-9]*:[0-9]*, fp32, batch 8' | sed 's/[0-9]*:[0-9]*/P:D/g'
+"$CLTOOL" profile digits.onnx --dim batch=8 --runs 3 "${layers[@]}" -q | grep -o 'Conv' | sort -u
+show parts -- predict digits.onnx -i heldout.npy -o layers.npy --batch 50 "${layers[@]}"
+show parts -- predict digits.onnx -i heldout.npy -o layers16.npy "${layers[@]}" -q
+for file in layers layers16; do
+  "$CLTOOL" run digits.onnx -i heldout.npy -d pocl -q --expect "probabilities=$file.npy" \
+    --rtol 1e-4 --atol 1e-5 | grep -o 'as expected'
+done
+"$CLTOOL" run digits.onnx -i heldout.npy "${layers[@]}" 2>&1 >/dev/null |
+  sed -nE "s/.*device [^ ]*: ([0-9]+) nodes, '([^']*)' to '([^']*)', .* gets ([0-9.]+ .?B).*/\1/p" |
+  awk '{ sum += $1; n++ } END { print n " devices with " sum " nodes" }'
+show parts -- run digits.onnx -i heldout.npy -d pocl --split columns
+show parts -- bench digits.onnx --each --split layers
 echo "== what is not there"
 show any -- run digits.onnx -i heldout.npy -d pocl/100000 -q
 show any -- run digits.onnx -i heldout.npy -d pocl/x -q

@@ -16,6 +16,8 @@
  *                        devices with few registers; launches of larger ones fail
  *   CLG_DEVICE_ALLOC     largest buffer; larger ones are not created
  *   CLG_DEVICE_MEMORY    memory; what all buffers of the process together have
+ *   CLG_CONTEXT_MEMORY   memory of each OpenCL context: of devices that a process opens several
+ *                        times, as if they were several
  *   CLG_DEVICE_LOCAL     local memory of a work-group; launches of kernels that need more fail
  *   CLG_DEVICE_CONSTANT  largest buffer in constant memory; larger arguments are rejected
  *   CLG_DEVICE_BITS      32: get_global_id() and its siblings, and size_t, have 32 bits in
@@ -84,6 +86,8 @@ static uint64_t max_items(void)
                    number_of("CLG_KERNEL_ITEMS", UINT64_MAX));
 }
 
+static uint64_t max_of_context(void) { return number_of("CLG_CONTEXT_MEMORY", UINT64_MAX); }
+
 static uint64_t max_memory(void)
 {
     const uint64_t limit = number_of("CLG_DEVICE_MEMORY", UINT64_MAX);
@@ -100,6 +104,7 @@ static const struct {
 } limits[] = {
     {CL_DEVICE_MAX_MEM_ALLOC_SIZE, "CLG_DEVICE_ALLOC", false},
     {CL_DEVICE_GLOBAL_MEM_SIZE, "CLG_DEVICE_MEMORY", false},
+    {CL_DEVICE_GLOBAL_MEM_SIZE, "CLG_CONTEXT_MEMORY", false},
     {CL_DEVICE_LOCAL_MEM_SIZE, "CLG_DEVICE_LOCAL", false},
     {CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, "CLG_DEVICE_CONSTANT", false},
     {CL_DEVICE_ADDRESS_BITS, "CLG_DEVICE_BITS", true},
@@ -199,12 +204,60 @@ static cl_int CL_API_CALL wrap_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_dev
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+#define MAX_CONTEXTS 64
+
+/* What the live buffers of a context have. A context's record is that of its address, which a later
+ * context may have again. */
+typedef struct context_use {
+    _Atomic(cl_context) context;
+    _Atomic uint64_t bytes;
+} context_use;
+
+static context_use uses[MAX_CONTEXTS];
 static _Atomic uint64_t used_bytes;
 
-static void CL_CALLBACK give_back(cl_mem memory, void *size)
+/* A live buffer. */
+typedef struct buffer_use {
+    uint64_t bytes;
+    context_use *context;
+} buffer_use;
+
+static context_use *use_of(cl_context context)
+{
+    for (size_t i = 0; i < MAX_CONTEXTS; i++) {
+        cl_context none = NULL;
+        if (atomic_load(&uses[i].context) == context ||
+            atomic_compare_exchange_strong(&uses[i].context, &none, context) || none == context)
+            return &uses[i];
+    }
+    fprintf(stderr, "opencl_device: more than %d contexts\n", MAX_CONTEXTS);
+    abort();
+}
+
+static void give_up(buffer_use *use)
+{
+    atomic_fetch_sub(&used_bytes, use->bytes);
+    atomic_fetch_sub(&use->context->bytes, use->bytes);
+    free(use);
+}
+
+static void CL_CALLBACK give_back(cl_mem memory, void *use)
 {
     (void)memory;
-    atomic_fetch_sub(&used_bytes, (uintptr_t)size);
+    give_up(use);
+}
+
+/* Counts a buffer; returns NULL if there is no room for it. */
+static buffer_use *take(cl_context context, size_t size)
+{
+    buffer_use *use = malloc(sizeof *use);
+    if (!use) return NULL;
+    *use = (buffer_use){size, use_of(context)};
+    const uint64_t all = atomic_fetch_add(&used_bytes, size) + size,
+                   own = atomic_fetch_add(&use->context->bytes, size) + size;
+    if (all <= max_memory() && own <= max_of_context()) return use;
+    give_up(use);
+    return NULL;
 }
 
 static cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
@@ -212,10 +265,11 @@ static cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, cl_mem_flags f
 {
     cl_int code = CL_SUCCESS;
     cl_mem memory = NULL;
+    buffer_use *use = NULL;
     if (size > number_of("CLG_DEVICE_ALLOC", UINT64_MAX))
         code = CL_INVALID_BUFFER_SIZE;
-    else if (atomic_fetch_add(&used_bytes, size) + size > max_memory())
-        code = CL_MEM_OBJECT_ALLOCATION_FAILURE, atomic_fetch_sub(&used_bytes, size);
+    else if (!(use = take(context, size)))
+        code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     void *zeros = NULL;
     if ((flags & CL_MEM_USE_HOST_PTR) && (uintptr_t)host % number_of("CLG_DEVICE_IN_PLACE", 1)) {
         flags = (flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR;
@@ -223,9 +277,8 @@ static cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, cl_mem_flags f
     }
     if (code == CL_SUCCESS) {
         memory = next->clCreateBuffer(context, flags, size, host, &code);
-        if (!memory || next->clSetMemObjectDestructorCallback(
-                           memory, give_back, (void *)(uintptr_t)size) != CL_SUCCESS)
-            atomic_fetch_sub(&used_bytes, size);
+        if (!memory || next->clSetMemObjectDestructorCallback(memory, give_back, use) != CL_SUCCESS)
+            give_up(use);
     }
     free(zeros);
     if (out_code) *out_code = code;

@@ -227,7 +227,7 @@ static int measure_device(bench *b, const clg_device_info *device, double model_
     int code = open_device(b, device, model_ms);
     for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++)
         code = measure_batch(b, b->batches[i]);
-    if (code == CODE_DONE) engine_note_parts(b->engine.session);
+    if (code == CODE_DONE) engine_note_parts(b->options, b->engine.session);
     const bool is_one = b->engine.n_contexts <= 1;
     close_device(b);
     return code == CODE_DONE && is_one ? measure_device_times(b, &b->results[first]) : code;
@@ -506,6 +506,8 @@ static int prepare(bench *b)
     if (o->compare && (o->each || (o->batch && strchr(o->batch, ',')))) {
         return fail_usage("--compare takes one device and one batch at a time");
     }
+    if (o->each && o->split)
+        return fail_usage("--each takes one device at a time, without --split");
     int code = engine_load(o, o->arguments[0], &b->engine);
     if (code == CODE_DONE) code = inputs_gather(o, b->engine.model, INPUTS_FILL, &b->inputs);
     if (code == CODE_DONE && o->batch)

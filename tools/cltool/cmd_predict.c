@@ -24,6 +24,7 @@
 #include <string.h>
 
 #define PROGRESS_MS 100.0
+#define LAYERS_BATCH 16  /* rows, with --split layers */
 #define RECORD_MS 1000.0 /* between records of the rows that are stored */
 
 typedef struct predict {
@@ -32,6 +33,7 @@ typedef struct predict {
     clg_context **contexts;
     size_t n_devices;
     clg_session **sessions;
+    size_t n_sessions; /* one for each device, or one over all that divides the model */
     const char *precision;
     input_set inputs;
     target_list targets;
@@ -58,7 +60,8 @@ typedef struct predict {
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-/* Sets the batch size to that of --batch, else to the one that --dim or the model fixes. */
+/* Sets the batch size to that of --batch, else to the one that --dim or the model fixes, else, if
+ * it is not measured, to a constant. */
 static int read_batch(predict *p)
 {
     int64_t fixed = -1;
@@ -74,6 +77,10 @@ static int read_batch(predict *p)
     if (fixed >= 0 && p->batch > 0 && (int64_t)p->batch != fixed)
         return fail(CODE_USAGE, CLG_ERROR_SHAPE,
                     "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, p->batch);
+    if (fixed < 0 && p->batch == 0 && engine_splits_layers(p->options)) {
+        p->batch = LAYERS_BATCH; /* not measured: the devices' shares are for one size */
+        output_note("batch %zu (--batch N sets it)", p->batch);
+    }
     if (fixed >= 0) p->batch = (size_t)fixed;
     /* else a batch is at most the rows of the file: those of all ranks */
     else if (p->batch > 0 && (uint64_t)p->batch > (uint64_t)p->targets.n_rows)
@@ -148,13 +155,14 @@ static int give_shapes(predict *p, clg_session *session)
     return inputs_give(&p->inputs, session);
 }
 
-/* Opens all devices that -d selects; as a rank of a job, one of them, or of all devices where none
- * is selected, by the rank on this machine. */
+/* Opens all devices that -d selects; as a rank of a job that does not divide the model, one of
+ * them, or of all devices where none is selected, by the rank on this machine. */
 static int open_contexts(predict *p)
 {
     options mine = *p->options;
     device_choice choice;
-    if (!p->shard.is_rank) return engine_open_all(&mine, false, &p->contexts, &p->n_devices);
+    if (!p->shard.is_rank || engine_splits_layers(&mine))
+        return engine_open_all(&mine, false, &p->contexts, &p->n_devices);
     int code = devices_choose(&mine, engine_selects_auto(&mine) ? "all" : NULL, &choice);
     if (code != CODE_DONE) return code;
     mine.device = devices_chosen(&choice, p->shard.local % choice.n_chosen)->selector;
@@ -167,11 +175,15 @@ static int open_devices(predict *p)
 {
     int code = open_contexts(p);
     if (code != CODE_DONE) return code;
-    p->sessions = must_alloc(p->n_devices, sizeof *p->sessions);
-    for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
-        code = engine_create_session(p->options, p->contexts[i], p->engine.model, &p->sessions[i]);
-        if (code == CODE_DONE && i == 0) p->precision = engine_precision(p->sessions[i]);
-    }
+    const bool is_one = engine_splits_layers(p->options);
+    p->n_sessions = is_one ? 1 : p->n_devices;
+    p->sessions = must_alloc(p->n_sessions, sizeof *p->sessions);
+    for (size_t i = 0; i < p->n_sessions && code == CODE_DONE; i++)
+        code = is_one ? engine_create_layers(p->options, p->contexts, p->n_devices, p->engine.model,
+                                             &p->sessions[0])
+                      : engine_create_session(p->options, p->contexts[i], p->engine.model,
+                                              &p->sessions[i]);
+    if (code == CODE_DONE) p->precision = engine_precision(p->sessions[0]);
     return code;
 }
 
@@ -197,7 +209,7 @@ static int make_stream(predict *p)
     given.batch = p->batch;
     given.outputs = names;
     given.n_outputs = p->targets.count;
-    clg_status status = clg_stream_create(p->sessions, p->n_devices, &given, &p->stream);
+    clg_status status = clg_stream_create(p->sessions, p->n_sessions, &given, &p->stream);
     free(names);
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
     p->rows = must_alloc(p->inputs.count, sizeof(dataset *));
@@ -222,13 +234,15 @@ static int prepare(predict *p, const char *model_path)
     if (code != CODE_DONE || p->is_complete) return code;
     code = open_devices(p);
     if (code == CODE_DONE) code = decide_batch(p);
-    for (size_t i = 0; i < p->n_devices && code == CODE_DONE; i++) {
+    for (size_t i = 0; i < p->n_sessions && code == CODE_DONE; i++) {
         code = give_shapes(p, p->sessions[i]);
         if (code == CODE_DONE && p->n_rows > 0) code = engine_prepare(p->sessions[i]);
     }
+    if (code == CODE_DONE && engine_splits_layers(p->options))
+        engine_note_parts(p->options, p->sessions[0]);
     if (code == CODE_DONE) code = make_stream(p);
     /* the stream has separate sessions */
-    for (size_t i = 0; i < p->n_devices && p->sessions; i++) {
+    for (size_t i = 0; i < p->n_sessions && p->sessions; i++) {
         clg_session_free(p->sessions[i]);
         p->sessions[i] = NULL;
     }
@@ -434,7 +448,7 @@ static void close_all(predict *p)
 {
     clg_stream_free(p->stream);
     targets_free(&p->targets);
-    for (size_t i = 0; p->sessions && i < p->n_devices; i++) clg_session_free(p->sessions[i]);
+    for (size_t i = 0; p->sessions && i < p->n_sessions; i++) clg_session_free(p->sessions[i]);
     free(p->sessions);
     clg_context_list_free(p->contexts, p->n_devices);
     free(p->rows);

@@ -305,7 +305,7 @@ int cmd_profile(const options *o)
         code = run_once(&p, name, true);
     }
     output_progress_clear();
-    if (code == CODE_DONE) engine_note_parts(p.engine.session);
+    if (code == CODE_DONE) engine_note_parts(p.options, p.engine.session);
     if (code == CODE_DONE) code = measure_peaks(&p);
     if (code == CODE_DONE) sum_up(&p);
     if (code == CODE_DONE && o->trace) code = trace_write(&p.events, o->trace);

@@ -571,7 +571,7 @@ int cmd_run(const options *o)
     run r = {.options = o};
     int code = prepare(&r, o->arguments[0]);
     if (code == CODE_DONE) code = engine_run(r.engine.session);
-    if (code == CODE_DONE) engine_note_parts(r.engine.session);
+    if (code == CODE_DONE) engine_note_parts(r.options, r.engine.session);
     if (code == CODE_DONE) code = collect(&r);
     if (code == CODE_DONE) code = check_expectations(&r);
     if (code == CODE_DONE) code = write_files(&r);

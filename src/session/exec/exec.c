@@ -40,9 +40,9 @@ static bool same_options(const exec_options *a, const exec_options *b)
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
            a->strict == b->strict && a->max_iterations == b->max_iterations &&
            same_limits(&a->limits, &b->limits) && a->keep_all == b->keep_all &&
-           a->fp16 == b->fp16 && same_names(a->keep_fp32, b->keep_fp32) &&
-           same_names(a->disabled, b->disabled) && same_names(a->preferred, b->preferred) &&
-           same_names(a->keep, b->keep);
+           a->is_front == b->is_front && a->fp16 == b->fp16 &&
+           same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
+           same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }
 
 /* Copies the list's strings to the arena. */
@@ -55,6 +55,15 @@ static clg_status copy_names(arena *memory, name_list *list)
         if (!copy[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     list->names = copy;
+    return CLG_OK;
+}
+
+clg_status exec_options_copy(arena *memory, const exec_options *from, exec_options *out_options)
+{
+    *out_options = *from;
+    name_list *const lists[] = {&out_options->keep_fp32, &out_options->disabled,
+                                &out_options->preferred, &out_options->keep};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) CLG_TRY(copy_names(memory, lists[i]));
     return CLG_OK;
 }
 
@@ -164,11 +173,18 @@ static clg_status check_impl(void *self, const lower_context *lc, const candidat
     return status;
 }
 
+static clg_status build_front(session_exec *e)
+{
+    CLG_TRY(graph_clone(e->model->graph, &e->graph));
+    return set_constants(e);
+}
+
 static clg_status exec_build(session_exec *e, clg_progress_callback progress, void *user)
 {
     if (progress && !progress(user, "optimising the graph", 0, 2))
         return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
     CLG_TRY(model_require_data(e->model));
+    if (e->options.is_front) return build_front(e);
     CLG_TRY(optimise(e));
     CLG_TRY(set_constants(e));
     e->planning = (plan_context){
@@ -252,11 +268,7 @@ static clg_status exec_alloc(device_context *context, clg_model *model, const ex
     e->context = context_retain(context);
     e->model = model_retain(model);
     e->choices = tuning_table_retain(context->choices);
-    e->options = *options;
-    name_list *const lists[] = {&e->options.keep_fp32, &e->options.disabled, &e->options.preferred,
-                                &e->options.keep};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && status == CLG_OK; i++)
-        status = copy_names(&e->memory, lists[i]);
+    status = exec_options_copy(&e->memory, options, &e->options);
     if (status == CLG_OK && options->limits.max_memory_bytes)
         status = memory_budget_create(options->limits.max_memory_bytes,
                                       memory_budget_used(model->budget), &e->budget);
@@ -442,6 +454,14 @@ clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
     mutex_unlock(&e->plan_lock);
     (void)limits_set_phase(phase);
     return status;
+}
+
+plan *exec_last_plan(session_exec *e)
+{
+    mutex_lock(&e->plan_lock);
+    plan *p = e->plans ? plan_retain(e->plans) : NULL;
+    mutex_unlock(&e->plan_lock);
+    return p;
 }
 
 clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan)

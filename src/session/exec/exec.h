@@ -30,7 +30,11 @@ typedef struct exec_options {
     name_list preferred; /* names of implementations, the best first */
     name_list keep;      /* values to keep as extra outputs */
     bool keep_all;       /* keep all named values */
+    bool is_front;       /* has inputs and outputs only, and computes nothing (layers/) */
 } exec_options;
+
+/* Copies options; the strings are in `memory`. */
+clg_status exec_options_copy(arena *memory, const exec_options *from, exec_options *out_options);
 
 /* A weight on the device, packed for a kernel. */
 typedef struct exec_packed {
@@ -109,6 +113,8 @@ void exec_free(session_exec *e);
  * to NULL with CLG_OK if the elements of more inputs are needed (exec_needs_content): call again
  * with these known. */
 clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
+/* Returns a reference to the plan that was used last; NULL if there is none. */
+plan *exec_last_plan(session_exec *e);
 /* As exec_plan, for a plan that is only looked at: nothing is tested, packed or kept, so that
  * nothing is compiled. The plan that a run makes may differ where a test fails. */
 clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan);

@@ -6,15 +6,17 @@
 
 #include "ops/batch/batch_axes.h"
 
+#include <clgraph/multi.h>
+
 /* Lanes of a compute unit of a GPU, and of a CPU's vector unit: how guesses of speeds compare the
  * two. Runs measure the speeds soon. */
 #define GPU_LANES 64.0
 #define CPU_LANES 8.0
 
-static double guess_speed(const clg_session *s)
+double multi_guess_speed(const device_context *context)
 {
-    const device_caps *caps = ocl_context_caps(s->exec->context->ocl);
-    const device_record *r = ocl_context_record(s->exec->context->ocl);
+    const device_caps *caps = ocl_context_caps(context->ocl);
+    const device_record *r = ocl_context_record(context->ocl);
     const double lanes = caps->kind == CLG_DEVICE_CPU ? CPU_LANES : GPU_LANES;
     const double units = caps->compute_units ? caps->compute_units : 1;
     return units * lanes * (r->max_clock_mhz ? r->max_clock_mhz : 1000);
@@ -22,7 +24,7 @@ static double guess_speed(const clg_session *s)
 
 static clg_status make_part(multi_session *m, multi_part *part, clg_session *s)
 {
-    *part = (multi_part){.owner = m, .session = s, .guess = guess_speed(s)};
+    *part = (multi_part){.owner = m, .session = s, .guess = multi_guess_speed(s->exec->context)};
     part->constants = memory_zalloc(m->n_inputs + 1, sizeof *part->constants);
     part->constant_sets = memory_zalloc(m->n_inputs + 1, sizeof *part->constant_sets);
     return part->constants && part->constant_sets ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -99,16 +101,55 @@ static clg_status make_multi(clg_session **sessions, size_t n_parts, const int *
     return CLG_OK;
 }
 
-static void begin(multi_session *m) { cancel_reset(&m->cancel); }
+static void begin(void *multi)
+{
+    multi_session *m = multi;
+    cancel_reset(&m->cancel);
+}
+
+static void cancel(void *multi) { multi_cancel(multi); }
+
+static void free_front(void *multi) { free_multi(multi); }
 
 static clg_status clone(clg_session *s, clg_session **out_session);
+
+static size_t n_parts_of(const void *multi) { return ((const multi_session *)multi)->n_parts; }
+
+/* Its share is that of the rows of a next run like the last one. */
+static void describe(const void *multi, size_t i, clg_session_part *out)
+{
+    const multi_session *m = multi;
+    const multi_part *part = &m->parts[i];
+    *out = (clg_session_part){.device = part->session->owner->info,
+                              .session = part->session,
+                              .rows = part->rows,
+                              .rows_per_s = part->rows_per_s,
+                              .busy_s = part->busy_s,
+                              .is_lost = part->is_lost,
+                              .first_node = "",
+                              .last_node = ""};
+    if (m->split_of > 0) out->share = (double)m->split[i] / (double)m->split_of;
+    if (part->whole_s > 0 && part->busy_s < part->whole_s)
+        out->idle_share = 1 - part->busy_s / part->whole_s;
+}
+
+static clg_session *ran(const void *multi, size_t i)
+{
+    const multi_session *m = multi;
+    const multi_part *part = &m->parts[i];
+    return part->rows > 0 && !part->is_lost ? part->session : NULL;
+}
 
 static const session_several several = {.run = multi_run,
                                         .prepare = multi_prepare,
                                         .clone = clone,
                                         .begin = begin,
-                                        .cancel = multi_cancel,
-                                        .free = free_multi};
+                                        .cancel = cancel,
+                                        .free = free_front,
+                                        .n_parts = n_parts_of,
+                                        .describe = describe,
+                                        .ran = ran,
+                                        .has_plans = true};
 
 clg_status multi_create(clg_session **parts, size_t n_parts, const int *input_axes,
                         const int *output_axes, uint32_t hang_ms, clg_session **out_session)
@@ -151,7 +192,7 @@ static clg_status clone(clg_session *s, clg_session **out_session)
         for (size_t i = 0; i < m->n_parts; i++) session_free(parts[i]);
     }
     for (size_t i = 0; status == CLG_OK && i < m->n_parts; i++)
-        (*out_session)->multi->parts[i].rows_per_s = m->parts[i].rows_per_s;
+        multi_of(*out_session)->parts[i].rows_per_s = m->parts[i].rows_per_s;
     memory_free(parts);
     memory_free(axes);
     return status;

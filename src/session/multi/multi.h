@@ -88,6 +88,8 @@ typedef struct multi_session {
     int64_t *next_split;
 } multi_session;
 
+static inline multi_session *multi_of(const clg_session *front) { return front->multi; }
+
 /* Creates a session over `parts`, sessions of one model on n_parts > 0 devices, of which it takes
  * ownership, also on failure. axes: by input and output of the model, from batch_find. */
 clg_status multi_create(clg_session **parts, size_t n_parts, const int *input_axes,
@@ -101,6 +103,8 @@ clg_status multi_run(clg_session *s);
 clg_status multi_prepare(clg_session *s, clg_progress_callback progress, void *user);
 /* Ends the run in progress, if any. Any thread. */
 void multi_cancel(multi_session *m);
+/* Returns a guess of the device's speed, comparable with those of others only. */
+double multi_guess_speed(const device_context *context);
 
 /* ---- for the files of this folder ------------------------------------------------------------ */
 

@@ -80,7 +80,8 @@ static clg_status place_output(clg_session *s, size_t i, int64_t n_rows)
 clg_status multi_place_outputs(clg_session *s, int64_t n_rows, bool is_alike)
 {
     multi_forget_places(s->multi);
-    if (!is_alike || n_rows == 0 || s->multi->hang_ms) return CLG_OK; /* a late writer must not */
+    if (!is_alike || n_rows == 0 || multi_of(s)->hang_ms)
+        return CLG_OK; /* a late writer must not */
     for (size_t i = 0; i < s->n_outputs; i++) CLG_TRY(place_output(s, i, n_rows));
     return CLG_OK;
 }
@@ -194,7 +195,7 @@ static clg_status join_by_copy(clg_session *s, size_t i, int axis, clg_dtype dty
 /* Makes the tensor in which the pieces lie the result. */
 static clg_status keep_place(clg_session *s, size_t i)
 {
-    const multi_output *o = &s->multi->outputs[i];
+    const multi_output *o = &multi_of(s)->outputs[i];
     session_output *out = &s->outputs[i];
     out->in_call_data = o->is_calls;
     if (!o->whole_host || (out->host && out->host->host == o->whole_host)) return CLG_OK;
@@ -206,7 +207,7 @@ static clg_status keep_place(clg_session *s, size_t i)
 static clg_status gather_output(clg_session *s, size_t i, multi_piece *const *pieces,
                                 size_t n_pieces)
 {
-    multi_output *o = &s->multi->outputs[i];
+    multi_output *o = &multi_of(s)->outputs[i];
     session_output *out = &s->outputs[i];
     const bool is_common = o->axis == BATCH_NONE;
     const size_t n = is_common ? 1 : n_pieces;
@@ -230,7 +231,7 @@ clg_status multi_gather(clg_session *s, multi_piece *const *pieces, size_t n_pie
         session_output *out = &s->outputs[i];
         tensor_free(out->known);
         out->known = NULL;
-        out->valid = s->multi->outputs[i].is_known = true;
+        out->valid = multi_of(s)->outputs[i].is_known = true;
     }
     return CLG_OK;
 }

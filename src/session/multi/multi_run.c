@@ -121,7 +121,7 @@ static clg_status add_rows(const clg_session *s, multi_piece *piece, size_t i, s
     in->dims = piece->dims[at];
     in->size_bytes = row_bytes * (size_t)piece->n_rows;
     in->data = (const char *)v->host->data + row_bytes * (size_t)piece->first_row;
-    if (s->multi->hang_ms == 0 || in->size_bytes == 0) return CLG_OK;
+    if (multi_of(s)->hang_ms == 0 || in->size_bytes == 0) return CLG_OK;
     shape dims;
     CLG_TRY(shape_make(in->rank, in->dims, &dims));
     CLG_TRY(

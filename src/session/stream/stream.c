@@ -26,14 +26,15 @@ static stream_device *device_of(clg_stream *stream, const clg_context *context)
     return &stream->devices[stream->n_devices++];
 }
 
-static clg_status adopt_all(clg_stream *stream, clg_session *const *sessions)
+static clg_status adopt_all(clg_stream *stream, clg_session *const *sessions, size_t n_sessions)
 {
-    for (size_t i = 0; i < stream->n_workers; i++) {
-        stream_worker *worker = &stream->workers[i];
-        worker->stream = stream;
-        CLG_TRY(worker_adopt(worker, sessions[i]));
-        worker->device = device_of(stream, worker->session->owner);
-    }
+    stream_worker *worker = stream->workers;
+    for (size_t i = 0; i < n_sessions; i++)
+        for (size_t k = stream_n_workers(sessions[i]); k > 0; k--, worker++) {
+            worker->stream = stream;
+            CLG_TRY(worker_adopt(worker, sessions[i]));
+            worker->device = device_of(stream, worker->session->owner);
+        }
     return CLG_OK;
 }
 
@@ -100,10 +101,10 @@ clg_status stream_create(clg_session *const *sessions, size_t n_sessions,
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     stream->depth = settings->depth ? settings->depth : DEFAULT_DEPTH;
     stream->memory = settings->memory;
-    stream->n_workers = n_sessions;
-    stream->workers = memory_zalloc(n_sessions, sizeof *stream->workers);
+    for (size_t i = 0; i < n_sessions; i++) stream->n_workers += stream_n_workers(sessions[i]);
+    stream->workers = memory_zalloc(stream->n_workers, sizeof *stream->workers);
     stream->devices = memory_zalloc(n_sessions, sizeof *stream->devices);
-    if (stream->workers && stream->devices) status = adopt_all(stream, sessions);
+    if (stream->workers && stream->devices) status = adopt_all(stream, sessions, n_sessions);
     if (status == CLG_OK) status = stream_find_ports(stream, settings);
     if (status == CLG_OK) status = open_all(stream);
     if (status != CLG_OK) {

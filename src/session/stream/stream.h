@@ -40,8 +40,9 @@ typedef struct slot_tensor {
     frame_memory memory; /* the memory that kernels access */
     /* pinned host memory, always mapped; NULL: `memory` is mapped between runs */
     ocl_buffer *staging;
-    void *host;      /* address where it is mapped; NULL: not mapped */
-    clg_dtype dtype; /* for outputs, dtype, dims and row_bytes are those of the last run */
+    void *host;       /* address where it is mapped; NULL: not mapped */
+    clg_value *value; /* only of inputs of hosted workers: the memory at `host` */
+    clg_dtype dtype;  /* for outputs, dtype, dims and row_bytes are those of the last run */
     shape dims;
     size_t row_bytes;
     /* an output that the host computed and that has no device memory; a reference */
@@ -162,6 +163,16 @@ clg_status worker_adopt(stream_worker *worker, clg_session *given);
 /* Allocates the worker's slots and queues. Call it after stream_find_ports. */
 clg_status worker_create(stream_worker *worker);
 void worker_free(stream_worker *worker);
+/* The functions of hosted workers are in stream_hosted.c. */
+
+/* Returns whether the worker's session has no device memory: it divides nodes among devices. */
+bool worker_is_hosted(const stream_worker *worker);
+/* Returns the number of workers that keep the devices of the session busy. */
+size_t stream_n_workers(const clg_session *s);
+clg_status worker_open_hosted(stream_worker *worker, const stream_port *port, slot_tensor *t);
+/* Runs the batch of a slot; its results are outputs[].known. */
+clg_status worker_run_hosted(stream_slot *slot);
+
 /* Starts the upload of a slot that has been filled. Called by the reader's thread. */
 clg_status worker_upload(stream_slot *slot);
 /* Waits until the upload is complete. Called by the worker's thread. */

@@ -52,6 +52,7 @@ static clg_status map_input(stream_worker *worker, slot_tensor *t)
 static clg_status open_input(stream_worker *worker, const stream_port *port, slot_tensor *t)
 {
     const size_t size_bytes = port->row_bytes * worker->stream->batch;
+    if (worker_is_hosted(worker)) return worker_open_hosted(worker, port, t);
     CLG_TRY(ocl_buffer_create(context_of(worker), size_bytes,
                               worker->staged ? OCL_BUFFER_DEVICE : OCL_BUFFER_HOST_VISIBLE,
                               &t->memory.buffer));
@@ -75,8 +76,9 @@ clg_status worker_create(stream_worker *worker)
     const clg_stream *stream = worker->stream;
     clg_session *s = worker->session;
     const device_context *context = s->exec->context;
-    worker->staged =
-        stream->memory == STREAM_MEMORY_STAGED || !ocl_context_caps(context->ocl)->unified_memory;
+    const bool is_hosted = worker_is_hosted(worker);
+    worker->staged = !is_hosted && (stream->memory == STREAM_MEMORY_STAGED ||
+                                    !ocl_context_caps(context->ocl)->unified_memory);
     worker->slots = memory_zalloc(stream->depth, sizeof *worker->slots);
     if (!worker->slots) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (worker->staged) {
@@ -84,10 +86,10 @@ clg_status worker_create(stream_worker *worker)
         CLG_TRY(ocl_queue_create_own(context->ocl, &worker->down));
     }
     /* Leave outputs on the device that are not passed to the write callback. */
-    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].impl = OUTPUT_LEFT;
-    for (size_t k = 0; k < stream->n_outputs && !worker->staged; k++)
+    for (size_t i = 0; i < s->n_outputs && !is_hosted; i++) s->outputs[i].impl = OUTPUT_LEFT;
+    for (size_t k = 0; k < stream->n_outputs && !worker->staged && !is_hosted; k++)
         s->outputs[stream->outputs[k].index].impl = OUTPUT_MAPPED;
-    for (size_t k = 0; k < stream->n_inputs; k++)
+    for (size_t k = 0; k < stream->n_inputs && !is_hosted; k++)
         s->inputs[stream->inputs[k].index].remaps = !worker->staged;
     for (size_t i = 0; i < stream->depth; i++) CLG_TRY(open_slot(worker, &worker->slots[i]));
     worker->is_open = true;
@@ -102,6 +104,7 @@ static void close_tensor(slot_tensor *t, ocl_queue *q)
     ocl_buffer_free(t->staging);
     ocl_buffer_free(t->memory.buffer);
     tensor_free(t->known);
+    value_free(t->value);
     *t = (slot_tensor){0};
 }
 
@@ -398,6 +401,10 @@ static clg_status run_session(stream_slot *slot)
 
 clg_status worker_run_batch(stream_slot *slot)
 {
+    if (worker_is_hosted(slot->worker)) {
+        CLG_TRY(worker_run_hosted(slot));
+        return begin_download(slot);
+    }
     CLG_TRY(drop_results(slot));
     hand_over(slot);
     clg_status status = settle_rows(slot);
@@ -417,10 +424,11 @@ const void *worker_result_data(const slot_tensor *t) { return t->known ? t->know
 static clg_status refresh(stream_worker *worker)
 {
     clg_session *s = worker->session;
-    const bool reopens = session_is_stale(s) || !worker->is_open;
+    const bool is_hosted = worker_is_hosted(worker);
+    const bool reopens = (!is_hosted && session_is_stale(s)) || !worker->is_open;
     if (reopens) close_worker(worker);
     CLG_TRY(session_enter(s));
-    const clg_status status = session_refresh(s);
+    const clg_status status = is_hosted ? CLG_OK : session_refresh(s);
     session_leave(s);
     return status == CLG_OK && reopens ? worker_create(worker) : status;
 }

@@ -142,8 +142,12 @@ bool engine_kernels(const options *o, clg_kernel_class *out_class)
     return *out_class != CLG_KERNELS_AUTO;
 }
 
+bool engine_splits_layers(const options *o) { return o->split && strcmp(o->split, "layers") == 0; }
+
 int engine_check(const options *o)
 {
+    if (o->split && !engine_splits_layers(o) && strcmp(o->split, "rows") != 0)
+        return fail_usage("there is no split '%s': --split takes rows or layers", o->split);
     clg_precision precision;
     if (!read_precision(o->precision, &precision)) {
         return fail_usage("there is no precision '%s': --precision takes fp32, fp16 or auto",
@@ -231,10 +235,27 @@ int engine_load(const options *o, const char *model_path, engine *out_engine)
     return code;
 }
 
+int engine_create_layers(const options *o, clg_context *const *contexts, size_t n, clg_model *model,
+                         clg_session **out_session)
+{
+    clg_session_options given = engine_session_options(o);
+    clg_multi_options multi = CLG_MULTI_OPTIONS_INIT;
+    given.progress = output_progress_callback;
+    multi.split = CLG_SPLIT_LAYERS;
+    interrupt_begin_computing();
+    clg_status status = clg_session_create_multi(contexts, n, model, &given, &multi, out_session);
+    interrupt_end_computing();
+    output_progress_clear();
+    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+}
+
 /* Creates the session over all devices. Where the model does not allow that, says why, and creates
  * it on the first. */
 static int create_session(const options *o, engine *e)
 {
+    if (engine_splits_layers(o))
+        return engine_create_layers(o, e->contexts, e->n_contexts, e->model, &e->session);
     if (e->n_contexts == 1) return engine_create_session(o, e->context, e->model, &e->session);
     clg_session_options given = engine_session_options(o);
     given.progress = output_progress_callback;
@@ -273,15 +294,35 @@ int engine_start_all(const options *o, bool profiling, engine *e)
     return code;
 }
 
-void engine_note_parts(clg_session *session)
+static void note_rows(const clg_session_part *part)
+{
+    output_note("device %s: %" PRIu64 " rows, %.0f%% of the time idle%s", part->device->selector,
+                part->rows, 100 * part->idle_share, part->is_lost ? ", lost" : "");
+}
+
+static void note_layers(const clg_session_part *part)
+{
+    const char *lost = part->is_lost ? ", lost" : "";
+    if (part->n_nodes == 0)
+        output_note("device %s: no nodes%s", part->device->selector, lost);
+    else
+        output_note("device %s: %zu nodes, '%s' to '%s', weights %s, %.0f%% of the time, gets %s%s",
+                    part->device->selector, part->n_nodes, printable(part->first_node),
+                    printable(part->last_node), bytes_text((double)part->weight_bytes),
+                    100 * part->share, bytes_text((double)part->crossing_bytes), lost);
+}
+
+void engine_note_parts(const options *o, clg_session *session)
 {
     clg_session_part *parts;
     size_t n;
     if (clg_session_parts(session, &parts, &n) != CLG_OK) return;
-    for (size_t i = 0; n > 1 && i < n; i++)
-        output_note("device %s: %" PRIu64 " rows, %.0f%% of the time idle%s",
-                    parts[i].device->selector, parts[i].rows, 100 * parts[i].idle_share,
-                    parts[i].is_lost ? ", lost" : "");
+    for (size_t i = 0; i < n; i++) {
+        if (engine_splits_layers(o))
+            note_layers(&parts[i]);
+        else if (n > 1)
+            note_rows(&parts[i]);
+    }
     clg_session_parts_free(parts, n);
 }
 

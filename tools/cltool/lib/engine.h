@@ -36,7 +36,7 @@ typedef struct engine {
     double load_ms; /* time to load the model and to create the session */
 } engine;           /* all zeros is valid and empty */
 
-/* Checks the options of precision and kernel class. */
+/* Checks the options of precision, kernel class and split. */
 int engine_check(const options *o);
 /* Gets the kernel class of --kernels; CLG_KERNELS_AUTO without it. Returns false for an unknown
  * class. */
@@ -63,15 +63,22 @@ int engine_load(const options *o, const char *model_path, engine *out_engine);
 /* Opens a device as engine_open does, and creates a session of the model that engine_load loaded.
  */
 int engine_start(const options *o, bool profiling, engine *e);
-/* As engine_start, with all devices that -d selects: the session is over all of them or, where the
- * rows of the batch depend on each other, on the first. */
+/* As engine_start, with all devices that -d selects: the session divides the rows of the batch
+ * among all of them or, where these depend on each other, is on the first; or it divides the model,
+ * if --split says so. */
 int engine_start_all(const options *o, bool profiling, engine *e);
+/* Returns whether --split divides the model, not the rows. */
+bool engine_splits_layers(const options *o);
+/* Creates a session that divides the model among contexts. */
+int engine_create_layers(const options *o, clg_context *const *contexts, size_t n, clg_model *model,
+                         clg_session **out_session);
 void engine_close(engine *e);
 
 /* Opens all devices that -d selects, and prints their names. Free by clg_context_list_free. */
 int engine_open_all(const options *o, bool profiling, clg_context ***out_contexts, size_t *out_n);
-/* Prints what each device did in the last run of a session over several; nothing for one. */
-void engine_note_parts(clg_session *session);
+/* Prints what each device did in the last run of a session over several; nothing for one. With
+ * --split layers: its part of the model. */
+void engine_note_parts(const options *o, clg_session *session);
 
 /* Runs the session; Ctrl-C ends the run with CODE_INTERRUPTED. */
 int engine_run(clg_session *session);

@@ -23,7 +23,7 @@ typedef struct options {
     text_list keep_fp32, disabled_passes, preferred_impls;
     bool strict, no_blas, read_files;
     size_t cpu_threads;
-    const char *max_launch_ms;
+    const char *max_launch_ms, *split;
     clg_limits limits; /* of models; all zeros: not given */
     /* inputs */
     text_list inputs, images, fills, shapes, dims;

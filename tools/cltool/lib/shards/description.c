@@ -34,6 +34,7 @@ static const struct described_option {
     {"--channels", FORM_TEXT, offsetof(options, channels)},
     {"--layout", FORM_TEXT, offsetof(options, layout)},
     {"--precision", FORM_TEXT, offsetof(options, precision)},
+    {"--split", FORM_TEXT, offsetof(options, split)},
     {"--kernels", FORM_TEXT, offsetof(options, kernels)},
     {"--keep-fp32", FORM_LIST, offsetof(options, keep_fp32)},
     {"--disable-pass", FORM_LIST, offsetof(options, disabled_passes)},

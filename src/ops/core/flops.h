@@ -4,8 +4,8 @@
  * definition, not of a kernel. A multiply-add counts as two, every other operation, exp included,
  * as one.
  */
-#ifndef CLG_API_FLOPS_H
-#define CLG_API_FLOPS_H
+#ifndef CLG_OPS_FLOPS_H
+#define CLG_OPS_FLOPS_H
 
 #include "ops/core/op.h"
 

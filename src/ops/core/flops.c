@@ -3,7 +3,7 @@
  * Counts operations by a table with a formula for each operator. Operators without an entry:
  * pointwise ones count one per output element, reductions one per input element, others 0.
  */
-#include "api/flops.h"
+#include "ops/core/flops.h"
 
 #include "ops/matmul/einsum.h"
 
