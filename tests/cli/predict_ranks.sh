@@ -85,6 +85,12 @@ for rank in 0 1 2; do
 done
 echo
 
+echo "== a model that is divided: all devices a rank, in whole batches of the default size"
+for rank in 1 0; do
+  POCL_DEVICES="pthread pthread" ompi $rank predict digits.onnx -i heldout.npy -o layers.npy -d pocl#0,pocl#1 --split layers 2>&1 |
+    sed -nE 's/^cltool: (device [0-9]+:[0-9]+), .*/\1/p; s/^cltool: (rank [0-9].*from row.*)/\1/p'
+done
+
 echo "== variables that make no sense"
 wrong() { # VARIABLE=VALUE... [-- ARGS...]
   local variables=()
