@@ -404,10 +404,24 @@ typedef struct clg_npy_writer clg_npy_writer;
 CLG_API CLG_MUST_USE clg_status clg_npy_writer_open(const char *path, clg_dtype dtype, size_t rank,
                                                     const int64_t *dims,
                                                     clg_npy_writer **out_writer);
+/* Opens a writer for the rows from row first_row on of a file of dims[0] rows. Other writers, also
+ * of other processes and at the same time, write the other rows; each writes the same header.
+ * There is no temporary file: commit only closes the file, and free keeps what was written, so
+ * give the file its name when all writers have committed. Appending more rows than there are after
+ * first_row is INVALID_ARGUMENT. Errors: as clg_npy_writer_open; INVALID_ARGUMENT (first_row is
+ * not 0 to dims[0], or the file would be larger than INT64_MAX bytes). */
+CLG_API CLG_MUST_USE clg_status clg_npy_writer_open_part(const char *path, clg_dtype dtype,
+                                                         size_t rank, const int64_t *dims,
+                                                         int64_t first_row,
+                                                         clg_npy_writer **out_writer);
 /* Appends rows. size_bytes must be the bytes of n_rows rows. Errors: IO, INVALID_ARGUMENT (another
  * size, after commit). */
 CLG_API CLG_MUST_USE clg_status clg_npy_writer_append(clg_npy_writer *writer, size_t n_rows,
                                                       const void *data, size_t size_bytes);
+/* Waits until the rows appended so far are stored, so that they outlast a failure of power or of
+ * the machine: what is recorded of them afterwards holds. Errors: IO, INVALID_ARGUMENT (after
+ * commit). */
+CLG_API CLG_MUST_USE clg_status clg_npy_writer_flush(clg_npy_writer *writer);
 /* Completes the file and renames it to its path. Errors: IO, INVALID_ARGUMENT (a second commit). */
 CLG_API CLG_MUST_USE clg_status clg_npy_writer_commit(clg_npy_writer *writer);
 /* Frees the writer, and removes the temporary file if it was not committed. Accepts NULL. */

@@ -84,27 +84,49 @@ clg_status clg_npy_reader_read(clg_npy_reader *reader, int64_t first_row, size_t
     return npy_reader_read(r, first_row, (int64_t)n_rows, data);
 }
 
-clg_status clg_npy_writer_open(const char *path, clg_dtype dtype, size_t rank, const int64_t *dims,
-                               clg_npy_writer **out_writer)
+/* Opens a writer of a whole file if first_row is -1, else of a part of one. */
+static clg_status open_writer(const char *function, const char *path, clg_dtype dtype, size_t rank,
+                              const int64_t *dims, int64_t first_row, clg_npy_writer **out_writer)
 {
     shape s;
-    API_REQUIRE(out_writer);
-    *out_writer = NULL;
-    API_REQUIRE(path);
-    if (rank > 0) API_REQUIRE(dims);
     CLG_TRY(shape_make(rank, dims, &s));
-    if (rank > 0) s.dims[0] = 0;
+    if (rank > 0 && first_row < 0) s.dims[0] = 0;
     if (!shape_is_known(&s))
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: a dimension is negative", __func__);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: a dimension is negative", function);
     clg_npy_writer *w = memory_zalloc(1, sizeof *w);
     if (!w) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status = npy_writer_open(path, dtype, &s, &w->writer);
+    clg_status status = first_row < 0
+                            ? npy_writer_open(path, dtype, &s, &w->writer)
+                            : npy_writer_open_part(path, dtype, &s, first_row, &w->writer);
     if (status != CLG_OK) {
         memory_free(w);
         return status;
     }
     *out_writer = w;
     return CLG_OK;
+}
+
+clg_status clg_npy_writer_open(const char *path, clg_dtype dtype, size_t rank, const int64_t *dims,
+                               clg_npy_writer **out_writer)
+{
+    API_REQUIRE(out_writer);
+    *out_writer = NULL;
+    API_REQUIRE(path);
+    if (rank > 0) API_REQUIRE(dims);
+    return open_writer(__func__, path, dtype, rank, dims, -1, out_writer);
+}
+
+clg_status clg_npy_writer_open_part(const char *path, clg_dtype dtype, size_t rank,
+                                    const int64_t *dims, int64_t first_row,
+                                    clg_npy_writer **out_writer)
+{
+    API_REQUIRE(out_writer);
+    *out_writer = NULL;
+    API_REQUIRE(path);
+    if (rank > 0) API_REQUIRE(dims);
+    if (first_row < 0)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: first_row is negative", __func__);
+    return open_writer(__func__, path, dtype, rank, dims, first_row, out_writer);
 }
 
 clg_status clg_npy_writer_append(clg_npy_writer *writer, size_t n_rows, const void *data,
@@ -122,6 +144,14 @@ clg_status clg_npy_writer_append(clg_npy_writer *writer, size_t n_rows, const vo
     clg_status status = npy_writer_append(w, rows);
     tensor_free(rows);
     return status;
+}
+
+clg_status clg_npy_writer_flush(clg_npy_writer *writer)
+{
+    API_REQUIRE(writer);
+    if (writer->writer.dtype == CLG_DTYPE_NONE)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: the file is complete", __func__);
+    return npy_writer_flush(&writer->writer);
 }
 
 clg_status clg_npy_writer_commit(clg_npy_writer *writer)

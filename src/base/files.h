@@ -61,7 +61,14 @@ typedef struct file_writer {
     uint64_t size_bytes; /* appended so far */
 } file_writer;           /* all zeros is valid and closed */
 clg_status file_writer_open(const char *path, file_writer *out_writer);
+/* As file_writer_open, but writes in place: other processes may write other bytes of the file,
+ * which is created if it does not exist. Commit only closes it, and abandon keeps it. */
+clg_status file_writer_open_shared(const char *path, file_writer *out_writer);
+/* Sets where the next bytes go; for a writer of file_writer_open_shared. */
+clg_status file_writer_seek(file_writer *writer, uint64_t offset);
 clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes);
+/* Waits until the bytes written so far are stored, so that they outlast a failure of power. */
+clg_status file_writer_flush(file_writer *writer);
 /* Overwrites bytes appended earlier. */
 clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
                              size_t size_bytes);

@@ -28,8 +28,11 @@ size_t sys_root_bytes(const char *path);
 int sys_open_read(const char *path);
 int sys_open_read_now(const char *path); /* does not wait for the other end of a pipe */
 int sys_open_new(const char *path);      /* fails when it exists */
-int sys_open_special(const char *path);  /* for writing; neither makes nor truncates the file */
-int sys_open_spool(void);                /* a new empty file without a name, for both directions */
+/* Opens a regular file for writing, which other processes may have open for writing too; creates it
+ * if it does not exist. */
+int sys_open_shared(const char *path);
+int sys_open_special(const char *path); /* for writing; neither makes nor truncates the file */
+int sys_open_spool(void);               /* a new empty file without a name, for both directions */
 /* Opens a file that a process may hold a lock on; does not follow links, and does not wait. */
 int sys_open_locked(const char *path);
 typedef enum sys_lock_result { SYS_LOCKED, SYS_LOCK_HELD, SYS_LOCK_NONE } sys_lock_result;
@@ -58,6 +61,8 @@ int64_t sys_write(int fd, const void *data, size_t n_bytes);
 /* As sys_write; EPIPE for a pipe without a reader, never a signal. */
 int64_t sys_write_quietly(int fd, const void *data, size_t n_bytes);
 int sys_seek(int fd, uint64_t offset);
+/* Waits until what was written to a regular file is stored; a file without storage is accepted. */
+int sys_flush(int fd);
 int sys_close(int fd);
 int sys_stat(const char *path, sys_info *out_info); /* follows links */
 int sys_stat_open(int fd, sys_info *out_info);

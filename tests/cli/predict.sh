@@ -133,6 +133,7 @@ echo "== faults"
 show predict digits.onnx -i heldout.npy
 show predict digits.onnx -i heldout.npy -o
 show predict digits.onnx -i heldout.npy -o out.txt
+show predict digits.onnx -i heldout.npy -o out.csv
 mkdir folder.npy
 show predict digits.onnx -i heldout.npy -o folder.npy --force
 show predict digits.onnx -i heldout.npy -o out.npy

@@ -2,8 +2,8 @@
  *
  * A library for LD_PRELOAD that fails the N-th operation of a kind:
  *
- *   files   on the files of one folder: open, read, write, seek, map, lock, rename, close, fopen
- *           and making a folder. Files elsewhere, such as those of drivers, are left alone;
+ *   files   on the files of one folder: open, read, write, sync, seek, map, lock, rename, close,
+ *           fopen and making a folder. Files elsewhere, such as those of drivers, are left alone;
  *           removing files never fails. A close that fails has closed.
  *   starts  of threads and processes, and of the sockets to these, by clgraph or cltool; what
  *           drivers start is left alone
@@ -11,6 +11,8 @@
  * CLG_SYSTEM_FAULTS: N, from 1. CLG_SYSTEM_FAULTS_KIND: the kind, default `files`.
  * CLG_SYSTEM_FAULTS_UNDER: the folder, absolute; relative paths belong to it.
  * CLG_SYSTEM_FAULTS_FIRED: a file that is made when the fault happens.
+ * CLG_SYSTEM_FAULTS_DEATH: `kill`: the process is killed in place of the operation. `power`: the
+ * same, and what was written in place (to files that need not be new) without a sync is lost.
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* each function is defined under both of its names */
@@ -18,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -51,6 +54,63 @@ static bool is_below(const char *path)
 
 static bool is_ours_open(int fd) { return fd >= 0 && fd < MAX_DESCRIPTORS && is_ours[fd]; }
 
+/* ---- deaths ---------------------------------------------------------------------------------- */
+
+/* A range of a file that was written in place, and not synced since. */
+typedef struct range {
+    int fd;   /* as the program knows it */
+    int copy; /* stays open; -1: the range is synced */
+    off_t first, end;
+} range;
+#define MAX_RANGES 1000
+static range ranges[MAX_RANGES];
+static size_t n_ranges;
+static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_in_place[MAX_DESCRIPTORS];
+
+static void note_write(int fd, size_t n)
+{
+    const char *death = getenv("CLG_SYSTEM_FAULTS_DEATH");
+    if (!death || strcmp(death, "power") != 0 || !is_in_place[fd]) return;
+    const off_t first = REAL(off_t(*)(int, off_t, int), "lseek")(fd, 0, SEEK_CUR);
+    (void)pthread_mutex_lock(&ranges_lock);
+    if (n_ranges == MAX_RANGES) abort();
+    ranges[n_ranges++] = (range){fd, dup(fd), first, first + (off_t)n};
+    (void)pthread_mutex_unlock(&ranges_lock);
+}
+
+static void note_sync(int fd)
+{
+    (void)pthread_mutex_lock(&ranges_lock);
+    for (size_t i = 0; i < n_ranges; i++) {
+        if (ranges[i].fd == fd) ranges[i].copy = -1;
+    }
+    (void)pthread_mutex_unlock(&ranges_lock);
+}
+
+/* What was written to a descriptor stays unsynced when it is closed. */
+static void note_close(int fd)
+{
+    (void)pthread_mutex_lock(&ranges_lock);
+    for (size_t i = 0; i < n_ranges; i++) {
+        if (ranges[i].fd == fd) ranges[i].fd = -1;
+    }
+    (void)pthread_mutex_unlock(&ranges_lock);
+}
+
+_Noreturn static void die(void)
+{
+    (void)pthread_mutex_lock(&ranges_lock);
+    for (size_t i = 0; i < n_ranges; i++) {
+        for (off_t at = ranges[i].first; ranges[i].copy >= 0 && at < ranges[i].end; at++)
+            (void)!pwrite(ranges[i].copy, "", 1, at);
+    }
+    (void)raise(SIGKILL);
+    abort();
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
 /* Counts an operation; returns whether it is the one to fail, and sets errno. */
 static bool fails_in(const char *kind, bool counts, int number)
 {
@@ -63,6 +123,7 @@ static bool fails_in(const char *kind, bool counts, int number)
         const int fd = REAL(open_function *, "open")(fired, O_CREAT | O_WRONLY, 0600);
         if (fd >= 0) (void)REAL(int (*)(int), "close")(fd);
     }
+    if (getenv("CLG_SYSTEM_FAULTS_DEATH")) die();
     errno = number;
     return true;
 }
@@ -84,7 +145,10 @@ static int note(int fd, bool ours)
         va_end(args);                                                                              \
         const bool ours = is_below(path);                                                          \
         if (fails(ours, EMFILE)) return -1;                                                        \
-        return note(REAL(open_function *, #name)(path, flags, mode), ours);                        \
+        const int fd = note(REAL(open_function *, #name)(path, flags, mode), ours);                \
+        if (fd >= 0 && fd < MAX_DESCRIPTORS)                                                       \
+            is_in_place[fd] = ours && (flags & O_ACCMODE) == O_WRONLY && !(flags & O_EXCL);        \
+        return fd;                                                                                 \
     }
 OPEN(open)
 OPEN(open64)
@@ -107,7 +171,15 @@ ssize_t read(int fd, void *data, size_t n)
 ssize_t write(int fd, const void *data, size_t n)
 {
     if (fails(is_ours_open(fd), ENOSPC)) return -1;
+    if (is_ours_open(fd)) note_write(fd, n);
     return REAL(ssize_t(*)(int, const void *, size_t), "write")(fd, data, n);
+}
+
+int fsync(int fd)
+{
+    if (fails(is_ours_open(fd), EIO)) return -1;
+    if (is_ours_open(fd)) note_sync(fd);
+    return REAL(int (*)(int), "fsync")(fd);
 }
 
 #define SEEK(name, type)                                                                           \
@@ -163,6 +235,7 @@ int close(int fd)
 {
     const bool ours = is_ours_open(fd);
     (void)note(fd, false);
+    if (ours) note_close(fd);
     const int result = REAL(int (*)(int), "close")(fd);
     return fails(ours, EIO) ? -1 : result;
 }

@@ -2,8 +2,8 @@
  *
  * cltool predict: runs a model on all rows of a dataset, in batches that are streamed over one or
  * several devices. Memory use does not grow with the dataset. Result files get their names only
- * when all of them are complete. After a loss of a device, it goes on with the first row that is
- * not written.
+ * when all of them are complete. The ranks of a job (mpirun, srun) write them together (decision
+ * 65). After a loss of a device, it goes on with the first row that is not written.
  */
 #include "cltool.h"
 
@@ -15,6 +15,7 @@
 #include "output.h"
 #include "predict_batch.h"
 #include "predict_rows.h"
+#include "targets.h"
 
 #include <clgraph/stream.h>
 
@@ -23,17 +24,8 @@
 #include <string.h>
 
 #define PROGRESS_MS 100.0
-#define LAYERS_BATCH 16 /* rows, with --split layers */
-
-/* An output of the model and the file that it is written to. */
-typedef struct target {
-    const clg_port *port;
-    const char *path;
-    clg_npy_writer *writer;
-    clg_dtype dtype;
-    size_t rank;
-    int64_t dims[CLG_MAX_RANK]; /* dims[0]: the rows written so far */
-} target;
+#define LAYERS_BATCH 16  /* rows, with --split layers */
+#define RECORD_MS 1000.0 /* between records of the rows that are stored */
 
 typedef struct predict {
     const options *options;
@@ -44,9 +36,15 @@ typedef struct predict {
     size_t n_sessions; /* one for each device, or one over all that divides the model */
     const char *precision;
     input_set inputs;
-    target *targets;
-    size_t n_targets, batch;
+    target_list targets;
+    size_t batch;              /* 0: not known yet */
     int64_t first_row, n_rows; /* the rows of the datasets that are predicted */
+    shard shard;
+    shared_files shared;
+    int64_t failed_before;      /* rows that earlier runs could not load */
+    int64_t n_failed;           /* of the rows written so far; in the end, of the file */
+    double saved_ms;            /* when the record was written last */
+    bool is_complete, is_named; /* the files: by an earlier run, by this one */
     clg_stream *stream;
     clg_stream_stats stats; /* of all runs of the stream */
     int64_t rows_before;    /* rows that earlier runs of the stream have written */
@@ -60,135 +58,66 @@ typedef struct predict {
     int write_code;
 } predict;
 
-/* ---- the command line ------------------------------------------------------------------------ */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
-static int unknown_output(const predict *p, const char *name)
+/* Sets the batch size to that of --batch, else to the one that --dim or the model fixes, else, if
+ * it is not measured, to a constant. */
+static int read_batch(predict *p)
 {
-    const clg_model *model = p->engine.model;
-    (void)fail_usage("-o: the model has no output '%s'; its first is '%s'", printable(name),
-                     clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name)
-                                                    : "");
-    fail_hint("'cltool inspect MODEL' lists the outputs");
-    return CODE_USAGE;
-}
-
-/* Parses "NAME=FILE", or "FILE" when the model has one output. An output's name may contain '='. */
-static int find_target(const predict *p, const char *text, target *t)
-{
-    const clg_model *model = p->engine.model;
-    t->path = text;
-    for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
-        const clg_port *port = clg_model_output(model, i);
-        size_t n = strlen(port->name);
-        if (strncmp(text, port->name, n) != 0 || text[n] != '=') continue;
-        t->port = port;
-        t->path = text + n + 1;
-        return CODE_DONE;
+    int64_t fixed = -1;
+    const int64_t given = inputs_given_batch(&p->inputs);
+    for (size_t i = 0; i < p->inputs.count; i++) {
+        const clg_port *port = p->inputs.items[i].port;
+        if (p->inputs.items[i].rows && port->rank > 0 && port->dims[0] >= 0) fixed = port->dims[0];
     }
-    char *name;
-    const char *path;
-    bool is_pair = option_pair(text, &name, &path);
-    int code = is_pair ? unknown_output(p, name) : CODE_DONE;
-    free(name);
+    if (given > 0) p->batch = (size_t)given;
+    int code =
+        p->options->batch ? option_size("--batch", p->options->batch, 1, &p->batch) : CODE_DONE;
     if (code != CODE_DONE) return code;
-    if (clg_model_n_outputs(model) != 1) {
-        (void)fail_usage("-o %s: which output? The model has %zu", text,
-                         clg_model_n_outputs(model));
-        fail_hint("-o NAME=%s", text);
-        return CODE_USAGE;
+    if (fixed >= 0 && p->batch > 0 && (int64_t)p->batch != fixed)
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, p->batch);
+    if (fixed < 0 && p->batch == 0 && engine_splits_layers(p->options)) {
+        p->batch = LAYERS_BATCH; /* not measured: the devices' shares are for one size */
+        output_note("batch %zu (--batch N sets it)", p->batch);
     }
-    t->port = clg_model_output(model, 0);
+    if (fixed >= 0) p->batch = (size_t)fixed;
+    /* else a batch is at most the rows of the file: those of all ranks */
+    else if (p->batch > 0 && (uint64_t)p->batch > (uint64_t)p->targets.n_rows)
+        p->batch = p->targets.n_rows > 0 ? (size_t)p->targets.n_rows : 1;
     return CODE_DONE;
 }
 
-/* Checks that the file's folder exists, before anything is computed. */
-static int check_folder(const char *path)
-{
-    char *folder = path_folder(path);
-    int code = CODE_DONE;
-    if (folder && !path_is_folder(folder))
-        code = fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: there is not a folder '%s'",
-                    path, folder);
-    free(folder);
-    return code;
-}
-
-static int read_target(predict *p, const char *text)
-{
-    target *t = &p->targets[p->n_targets];
-    int code = find_target(p, text, t);
-    if (code != CODE_DONE) return code;
-    for (size_t i = 0; i < p->n_targets; i++) {
-        if (p->targets[i].port == t->port)
-            return fail_usage("output '%s' is given twice", printable(t->port->name));
-        if (strcmp(p->targets[i].path, t->path) == 0)
-            return fail_usage("'%s' is to hold two outputs", t->path);
-    }
-    if (path_is_folder(t->path) || !path_ends_in(t->path, ".npy")) {
-        (void)fail_usage("-o takes a file that ends in .npy, not %s'%s'",
-                         path_is_folder(t->path) ? "the folder " : "", t->path);
-        fail_hint("-o [NAME=]FILE.npy; 'cltool run' writes all outputs to a folder: -o DIR");
-        return CODE_USAGE;
-    }
-    p->n_targets++;
-    code = file_may_be_written(t->path, p->options->force);
-    return code == CODE_DONE ? check_folder(t->path) : code;
-}
-
-static int read_targets(predict *p)
-{
-    int code = CODE_DONE;
-    if (p->options->outputs.count == 0) {
-        (void)fail_usage("where do results go?");
-        fail_hint("-o NAME=FILE.npy");
-        return CODE_USAGE;
-    }
-    p->targets = must_alloc(p->options->outputs.count, sizeof *p->targets);
-    for (size_t i = 0; i < p->options->outputs.count && code == CODE_DONE; i++)
-        code = read_target(p, p->options->outputs.items[i]);
-    return code;
-}
-
-/* Limits the rows to those of --shard "I/N": the I-th of N consecutive parts, counted from 1. The
- * sizes of the parts differ by at most one row. */
+/* Limits the rows to those of this process: for a rank, in the batches of a single process, since
+ * results may depend on the batch. */
 static int take_shard(predict *p)
 {
-    size_t part, parts;
-    if (!p->options->shard) return CODE_DONE;
-    char *text = must_copy(p->options->shard), *slash = strchr(text, '/');
-    if (slash) *slash = '\0';
-    int code = slash ? option_size("--shard", text, 1, &part)
-                     : fail_usage("--shard takes I/N, not '%s'", text);
-    if (code == CODE_DONE) code = option_size("--shard", slash + 1, 1, &parts);
-    free(text);
-    if (code != CODE_DONE) return code;
-    if (part > parts || parts > INT32_MAX)
-        return fail_usage("--shard %s: parts are 1 to %zu", p->options->shard, parts);
-    int64_t n = p->n_rows, size = n / (int64_t)parts, larger = n % (int64_t)parts;
-    int64_t before = (int64_t)part - 1;
-    p->first_row = before * size + (before < larger ? before : larger);
-    p->n_rows = size + (before < larger);
+    const int64_t n_all = p->n_rows;
+    ranks_rows(&p->shard, n_all, 1, &p->first_row, &p->n_rows);
+    p->targets.n_rows = p->shard.is_rank ? n_all : p->n_rows;
+    const int code = read_batch(p);
+    if (code != CODE_DONE || !p->shard.is_rank) return code;
+    ranks_rows(&p->shard, n_all, p->batch > 0 ? (int64_t)p->batch : 1, &p->first_row, &p->n_rows);
+    p->targets.first_row = p->first_row;
+    output_note("%s (%s): %" PRId64 " rows of %" PRId64 ", from row %" PRId64, p->shard.name,
+                p->shard.from, p->n_rows, n_all, p->first_row);
     return CODE_DONE;
 }
 
-/* Checks that the model accepts the shape of the rows of each dataset. */
-static int check_shapes(const predict *p)
+/* Leaves out the rows that an earlier run has written. */
+static int skip_written(predict *p)
 {
-    for (size_t i = 0; i < p->inputs.count; i++) {
-        const input_item *item = &p->inputs.items[i];
-        const clg_port *port = item->port;
-        if (!item->rows || port->rank < 0) continue;
-        size_t rank = dataset_rank(item->rows);
-        const int64_t *dims = dataset_dims(item->rows);
-        bool fits = (int)rank == port->rank;
-        for (size_t d = 1; fits && d < rank; d++)
-            fits = port->dims[d] < 0 || port->dims[d] == dims[d];
-        if (fits) continue;
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes rows of %s, '%s' has rows of %s",
-                    printable(port->name), dims_text((size_t)port->rank - 1, port->dims + 1),
-                    item->from, dims_text(rank - 1, dims + 1));
-    }
-    return CODE_DONE;
+    shared_record *state = &p->shared.state;
+    const int code = shared_find(&p->shared, p->options, p->engine.model_path, &p->inputs,
+                                 &p->shard, p->targets.n_rows, &p->is_complete);
+    if (state->total != p->n_rows) *state = (shared_record){.total = p->n_rows};
+    p->first_row += state->done;
+    p->targets.first_row += state->done;
+    p->n_rows -= state->done;
+    p->failed_before = state->n_failed;
+    if (p->batch == 0) p->batch = state->batch; /* the same blocks of rows */
+    if (state->done > 0) output_note("going on after %" PRId64 " rows", state->done);
+    return code;
 }
 
 /* Checks that all datasets have the same number of rows, and sets the range of rows to predict.
@@ -208,7 +137,8 @@ static int count_rows(predict *p)
     }
     if (first) {
         p->n_rows = dataset_rows(first->rows);
-        return take_shard(p);
+        const int code = take_shard(p);
+        return code == CODE_DONE ? skip_written(p) : code;
     }
     (void)fail_usage("no input comes from a dataset: there is nothing to predict");
     fail_hint("-i NAME=FILE.npy, FILE.csv or a folder of images");
@@ -225,9 +155,25 @@ static int give_shapes(predict *p, clg_session *session)
     return inputs_give(&p->inputs, session);
 }
 
+/* Opens all devices that -d selects; as a rank of a job that does not divide the model, one of
+ * them, or of all devices where none is selected, by the rank on this machine. */
+static int open_contexts(predict *p)
+{
+    options mine = *p->options;
+    device_choice choice;
+    if (!p->shard.is_rank || engine_splits_layers(&mine))
+        return engine_open_all(&mine, false, &p->contexts, &p->n_devices);
+    int code = devices_choose(&mine, engine_selects_auto(&mine) ? "all" : NULL, &choice);
+    if (code != CODE_DONE) return code;
+    mine.device = devices_chosen(&choice, p->shard.local % choice.n_chosen)->selector;
+    code = engine_open_all(&mine, false, &p->contexts, &p->n_devices);
+    devices_free(&choice);
+    return code;
+}
+
 static int open_devices(predict *p)
 {
-    int code = engine_open_all(p->options, false, &p->contexts, &p->n_devices);
+    int code = open_contexts(p);
     if (code != CODE_DONE) return code;
     const bool is_one = engine_splits_layers(p->options);
     p->n_sessions = is_one ? 1 : p->n_devices;
@@ -241,49 +187,28 @@ static int open_devices(predict *p)
     return code;
 }
 
-/* Chooses the batch size: that of --batch, else the one that --dim or the model fixes, else the
- * fastest on the first device. It is at most the number of rows. */
+/* Measures the fastest batch on the first device, where none is given. */
 static int decide_batch(predict *p)
 {
-    int64_t fixed = -1, given = inputs_given_batch(&p->inputs);
-    for (size_t i = 0; i < p->inputs.count; i++) {
-        const clg_port *port = p->inputs.items[i].port;
-        if (p->inputs.items[i].rows && port->rank > 0 && port->dims[0] >= 0) fixed = port->dims[0];
-    }
-    if (given > 0) p->batch = (size_t)given;
-    int code =
-        p->options->batch ? option_size("--batch", p->options->batch, 1, &p->batch) : CODE_DONE;
-    if (code != CODE_DONE) return code;
-    if (fixed >= 0 && p->batch > 0 && (int64_t)p->batch != fixed)
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
-                    "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, p->batch);
-    if (fixed >= 0) {
-        p->batch = (size_t)fixed;
-        return CODE_DONE;
-    }
-    if (p->batch == 0 && engine_splits_layers(p->options)) {
-        p->batch = LAYERS_BATCH; /* not measured: the devices' shares are for one size */
-        output_note("batch %zu (--batch N sets it)", p->batch);
-    } else if (p->batch == 0) {
-        p->batch = 1;
-        code = give_shapes(p, p->sessions[0]); /* also sets the inputs that are not streamed */
-        if (code == CODE_DONE)
-            code = batch_measure(p->sessions[0], clg_context_device(p->contexts[0]), &p->inputs,
-                                 p->first_row, p->n_rows, &p->batch);
-        if (code == CODE_DONE) output_note("batch %zu (measured; --batch N sets it)", p->batch);
-    }
-    if ((int64_t)p->batch > p->n_rows) p->batch = p->n_rows > 0 ? (size_t)p->n_rows : 1;
+    if (p->batch > 0) return CODE_DONE;
+    p->batch = 1;
+    int code = give_shapes(p, p->sessions[0]); /* also sets the inputs that are not streamed */
+    if (code == CODE_DONE)
+        code = batch_measure(p->sessions[0], clg_context_device(p->contexts[0]), &p->inputs,
+                             p->first_row, p->n_rows, &p->batch);
+    if (code == CODE_DONE) output_note("batch %zu (measured; --batch N sets it)", p->batch);
+    if ((uint64_t)p->batch > (uint64_t)p->n_rows) p->batch = p->n_rows > 0 ? (size_t)p->n_rows : 1;
     return code;
 }
 
 static int make_stream(predict *p)
 {
     clg_stream_options given = CLG_STREAM_OPTIONS_INIT;
-    const char **names = must_alloc(p->n_targets, sizeof *names);
-    for (size_t i = 0; i < p->n_targets; i++) names[i] = p->targets[i].port->name;
+    const char **names = must_alloc(p->targets.count, sizeof *names);
+    for (size_t i = 0; i < p->targets.count; i++) names[i] = p->targets.items[i].port->name;
     given.batch = p->batch;
     given.outputs = names;
-    given.n_outputs = p->n_targets;
+    given.n_outputs = p->targets.count;
     clg_status status = clg_stream_create(p->sessions, p->n_sessions, &given, &p->stream);
     free(names);
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
@@ -297,13 +222,17 @@ static int make_stream(predict *p)
 
 static int prepare(predict *p, const char *model_path)
 {
-    int code = engine_load(p->options, model_path, &p->engine);
-    if (code == CODE_DONE) code = read_targets(p);
+    int code = ranks_read(p->options, &p->shard);
+    if (code == CODE_DONE) shared_start(p->options, &p->shard, &p->shared);
+    if (code == CODE_DONE) code = engine_load(p->options, model_path, &p->engine);
+    if (code == CODE_DONE)
+        code = targets_read(p->options, p->engine.model, &p->shared, &p->targets);
     if (code == CODE_DONE)
         code = inputs_gather(p->options, p->engine.model, INPUTS_STREAM, &p->inputs);
-    if (code == CODE_DONE) code = check_shapes(p);
+    if (code == CODE_DONE) code = rows_check_shapes(&p->inputs);
     if (code == CODE_DONE) code = count_rows(p);
-    if (code == CODE_DONE) code = open_devices(p);
+    if (code != CODE_DONE || p->is_complete) return code;
+    code = open_devices(p);
     if (code == CODE_DONE) code = decide_batch(p);
     for (size_t i = 0; i < p->n_sessions && code == CODE_DONE; i++) {
         code = give_shapes(p, p->sessions[i]);
@@ -340,45 +269,36 @@ static clg_status read_rows(void *user, clg_stream_batch *batch)
     return CLG_ERROR_IO;
 }
 
-static target *target_named(predict *p, const char *name)
+/* Records that the first n rows of this run are written. */
+static int save_record(predict *p, int64_t n)
 {
-    size_t i = 0;
-    while (strcmp(p->targets[i].port->name, name) != 0) i++;
-    return &p->targets[i];
-}
-
-static int open_target(target *t, clg_dtype dtype, size_t rank, const int64_t *dims)
-{
-    t->dtype = dtype;
-    t->rank = rank;
-    memcpy(t->dims, dims, rank * sizeof *dims);
-    t->dims[0] = 0;
-    clg_status status = clg_npy_writer_open(t->path, dtype, rank, t->dims, &t->writer);
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
-}
-
-static int write_tensor(predict *p, const clg_stream_tensor *from)
-{
-    target *t = target_named(p, from->name);
-    int code = t->writer ? CODE_DONE : open_target(t, from->dtype, from->rank, from->dims);
+    shared_record *state = &p->shared.state;
+    const int code = targets_flush(&p->targets);
     if (code != CODE_DONE) return code;
-    size_t n = (size_t)from->dims[0];
-    clg_status status = clg_npy_writer_append(t->writer, n, from->data, n * from->row_bytes);
-    t->dims[0] += from->dims[0];
-    return status == CLG_OK ? CODE_DONE
-                            : fail_status(status, STAGE_WORK, "output '%s'", printable(from->name));
+    state->batch = p->batch;
+    state->done = state->total - p->n_rows + n;
+    state->n_failed = p->failed_before + p->n_failed;
+    if (n > 0) p->saved_ms = now_ms();
+    return shared_save(&p->shared);
 }
 
 static clg_status write_rows(void *user, clg_stream_batch *batch)
 {
     predict *p = user;
     const int64_t first = p->rows_before + (int64_t)batch->first_row;
+    const int64_t end = first + (int64_t)batch->n_rows;
     for (size_t i = 0; i < batch->n_tensors && p->write_code == CODE_DONE; i++) {
         rows_blank(&p->inputs, p->first_row + first, &batch->tensors[i]);
-        p->write_code = write_tensor(p, &batch->tensors[i]);
+        p->write_code = targets_write(&p->targets, &batch->tensors[i]);
     }
-    if (now_ms() - p->shown_ms > PROGRESS_MS) {
-        output_progress("rows", (size_t)first + batch->n_rows, (size_t)p->n_rows);
+    if (p->write_code == CODE_DONE)
+        p->n_failed += rows_count_failed(&p->inputs, p->first_row + first, end - first);
+    /* after the first batch, and then now and then */
+    if (p->write_code == CODE_DONE && p->shared.is_on && end < p->n_rows &&
+        (p->saved_ms <= 0 || now_ms() - p->saved_ms >= RECORD_MS))
+        p->write_code = save_record(p, end);
+    if (now_ms() - p->shown_ms > PROGRESS_MS && (!p->shard.is_rank || p->shard.part == 0)) {
+        output_progress("rows", (size_t)end, (size_t)p->n_rows);
         p->shown_ms = now_ms();
     }
     return p->write_code == CODE_DONE ? CLG_OK : CLG_ERROR_IO;
@@ -386,25 +306,15 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Creates the file of an output when there are no rows. */
-static int open_empty(target *t)
-{
-    int64_t dims[CLG_MAX_RANK] = {0};
-    size_t rank = t->port->rank > 0 ? (size_t)t->port->rank : 1;
-    for (size_t d = 1; d < rank; d++) dims[d] = t->port->dims[d] > 0 ? t->port->dims[d] : 0;
-    return open_target(t, t->port->dtype, rank, dims);
-}
-
 static int finish_files(predict *p)
 {
-    int code = CODE_DONE;
-    for (size_t i = 0; i < p->n_targets && code == CODE_DONE; i++) {
-        target *t = &p->targets[i];
-        if (!t->writer) code = open_empty(t);
-        clg_status status = code == CODE_DONE ? clg_npy_writer_commit(t->writer) : CLG_OK;
-        if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
-    }
-    return code;
+    int code = p->shared.is_on ? targets_flush(&p->targets) : CODE_DONE;
+    if (code == CODE_DONE) code = targets_commit(&p->targets);
+    if (code != CODE_DONE || !p->shared.is_on) return code;
+    code = save_record(p, p->n_rows);
+    return code == CODE_DONE
+               ? shared_finish(&p->shared, p->targets.n_rows, &p->is_named, &p->n_failed)
+               : code;
 }
 
 static int failed(const predict *p, clg_status status)
@@ -464,15 +374,30 @@ static clg_status run_stream(predict *p)
     }
 }
 
+/* Prints what became of files that are written together. */
+static void note_rank(const predict *p, int code)
+{
+    if (!p->shared.is_on) return;
+    if (code != CODE_DONE)
+        output_warning("%s ends early: the files are not complete; --resume goes on",
+                       p->shared.who);
+    else if (p->shard.is_rank && !p->is_named)
+        output_note("%s is complete; the last one names the files", p->shared.who);
+}
+
 /* Runs the stream and completes the files. A signal (Ctrl-C) cancels the stream; then no file
  * appears. */
 static int work(predict *p)
 {
     interrupt_begin_stream(p->stream);
-    clg_status status = run_stream(p);
+    clg_status status = CLG_OK;
+    /* without rows the record would be complete, and the file may not exist yet */
+    if (p->shared.is_on && p->n_rows > 0) p->write_code = save_record(p, 0);
+    status = p->write_code == CODE_DONE ? run_stream(p) : CLG_ERROR_IO;
     int code = status == CLG_OK && !interrupt_seen() ? finish_files(p) : failed(p, status);
     interrupt_end_stream(p->stream);
     output_progress_clear();
+    note_rank(p, code);
     return code;
 }
 
@@ -489,21 +414,21 @@ static int print_json(const predict *p)
     for (size_t i = 0; i < p->n_devices; i++)
         (void)json_array_append_new(devices,
                                     output_json_text(clg_context_device(p->contexts[i])->id));
-    for (size_t i = 0; i < p->n_targets; i++) {
-        const target *t = &p->targets[i];
+    for (size_t i = 0; i < p->targets.count; i++) {
+        const target *t = &p->targets.items[i];
         (void)json_array_append_new(
             outputs, json_pack("{s:o, s:o, s:s, s:o}", "name", output_json_text(t->port->name),
                                "file", output_json_text(t->path), "dtype", clg_dtype_name(t->dtype),
                                "shape", output_json_dims(t->rank, t->dims)));
     }
-    return output_json(
-        json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:o}", "model",
-                  output_json_text(p->engine.model_path), "devices", devices, "precision",
-                  p->precision, "batch", (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows,
-                  "seconds", p->stats.seconds, "rows_per_s", rows_a_second(p), "idle_share",
-                  p->stats.idle_share, "read_seconds", p->stats.read_seconds, "write_seconds",
-                  p->stats.write_seconds, "peak_rss_bytes", (json_int_t)peak_rss_bytes(), "outputs",
-                  outputs, "failed", rows_failed(&p->inputs, p->first_row, p->n_rows)));
+    return output_json(json_pack(
+        "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:o}", "model",
+        output_json_text(p->engine.model_path), "devices", devices, "precision", p->precision,
+        "batch", (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows, "seconds",
+        p->stats.seconds, "rows_per_s", rows_a_second(p), "idle_share", p->stats.idle_share,
+        "read_seconds", p->stats.read_seconds, "write_seconds", p->stats.write_seconds,
+        "peak_rss_bytes", (json_int_t)peak_rss_bytes(), "outputs", outputs, "failed",
+        rows_failed(&p->inputs, p->first_row, p->n_rows, p->targets.first_row)));
 }
 
 static void print_text(const predict *p)
@@ -512,8 +437,8 @@ static void print_text(const predict *p)
                  " rows in %.3g s, %s a second, batch %zu, %s idle %.1f %% of the time\n",
                  p->stats.rows, p->stats.seconds, rate_text(rows_a_second(p)), p->batch,
                  p->n_devices == 1 ? "device" : "devices", 100 * p->stats.idle_share);
-    for (size_t i = 0; i < p->n_targets; i++) {
-        const target *t = &p->targets[i];
+    for (size_t i = 0; i < p->targets.count; i++) {
+        const target *t = &p->targets.items[i];
         (void)printf("%s  %s  %s  %s\n", printable(t->port->name), clg_dtype_name(t->dtype),
                      dims_text(t->rank, t->dims), t->path);
     }
@@ -522,14 +447,30 @@ static void print_text(const predict *p)
 static void close_all(predict *p)
 {
     clg_stream_free(p->stream);
-    for (size_t i = 0; i < p->n_targets; i++) clg_npy_writer_free(p->targets[i].writer);
+    targets_free(&p->targets);
     for (size_t i = 0; p->sessions && i < p->n_sessions; i++) clg_session_free(p->sessions[i]);
     free(p->sessions);
     clg_context_list_free(p->contexts, p->n_devices);
-    free(p->targets);
     free(p->rows);
     inputs_free(&p->inputs);
+    shared_free(&p->shared);
+    ranks_free(&p->shard);
     engine_close(&p->engine);
+}
+
+/* Prints the results, and returns the code for rows that could not be loaded: in a job, that of the
+ * rank that named the files, since launchers end a job when a rank fails. */
+static int print_results(predict *p)
+{
+    const options *o = p->options;
+    const bool prints = !p->shard.is_rank || p->shard.part == 0;
+    int code = CODE_DONE;
+    if (prints) targets_look(&p->targets);
+    if (prints && o->json) code = print_json(p);
+    if (prints && !o->json) print_text(p);
+    if (!prints || !o->json) rows_warn(&p->inputs, p->first_row, p->n_rows, p->targets.first_row);
+    if (code != CODE_DONE || (p->shared.is_on && !p->is_named)) return code;
+    return rows_end(p->n_failed, p->targets.n_rows, o->json);
 }
 
 int cmd_predict(const options *o)
@@ -537,10 +478,11 @@ int cmd_predict(const options *o)
     predict *p = must_alloc(1, sizeof *p);
     p->options = o;
     int code = prepare(p, o->arguments[0]);
-    if (code == CODE_DONE) code = work(p);
-    if (code == CODE_DONE && o->json) code = print_json(p);
-    if (code == CODE_DONE && !o->json) print_text(p);
-    if (code == CODE_DONE) code = rows_end(&p->inputs, p->first_row, p->n_rows, o->json);
+    if (code == CODE_DONE && p->is_complete)
+        output_note("all files are there: nothing to do");
+    else if (code == CODE_DONE)
+        code = work(p);
+    if (code == CODE_DONE && !p->is_complete) code = print_results(p);
     close_all(p);
     free(p);
     return code;

@@ -51,8 +51,17 @@ static const command commands[] = {
      "An image that cannot be loaded does not end the run: its row of each output is NaN "
      "(integers: "
      "0), it is listed at\n"
-     "the end, and the exit code is 1.",
+     "the end, and the exit code is 1.\n"
+     "As a rank of mpirun or srun, a process computes its part of the rows, on one of the devices; "
+     "the ranks write\n"
+     "each file together. What is left of a run that ended early is FILE.npy.*.part*, for "
+     "--resume.",
      "cltool predict digits.onnx -i image=images/ -o probabilities=answers.npy", cmd_predict},
+    {"merge", "SHARD.npy... -o FILE.npy --rows N", 1, SIZE_MAX, OPTIONS_MERGE | OPTIONS_FORCE,
+     "joins the shards of 'cltool predict --shard', given in their order",
+     "Refused unless the shards have N rows, one dtype and shape of a row, and the sizes that "
+     "--shard gives them.",
+     "cltool merge part1.npy part2.npy part3.npy -o all.npy --rows 1000", cmd_merge},
     {"verify", "DIR...", 1, SIZE_MAX,
      OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL,
      "ONNX test cases: folders with model.onnx and test_data_set_*, or trees of them",

@@ -181,6 +181,26 @@ clg_status file_writer_open(const char *path, file_writer *out_writer)
     return open_writer(path, false, out_writer);
 }
 
+clg_status file_writer_open_shared(const char *path, file_writer *out_writer)
+{
+    *out_writer = (file_writer){.descriptor = -1, .pipe = -1};
+    out_writer->path = memory_strdup(path);
+    if (!out_writer->path) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    out_writer->descriptor = sys_open_shared(path);
+    if (out_writer->descriptor >= 0) return CLG_OK;
+    const clg_status status = error_path("written", path, errno);
+    file_writer_abandon(out_writer);
+    return status;
+}
+
+clg_status file_writer_seek(file_writer *writer, uint64_t offset)
+{
+    if (sys_seek(writer->descriptor, offset) != 0)
+        return error_path("written", writer->path, errno);
+    writer->size_bytes = offset;
+    return CLG_OK;
+}
+
 static clg_status write_all(file_writer *writer, int fd, const void *data, size_t size_bytes)
 {
     for (const char *bytes = data; size_bytes > 0;) {
@@ -199,6 +219,12 @@ clg_status file_writer_append(file_writer *writer, const void *data, size_t size
     CLG_TRY(write_all(writer, writer->descriptor, data, size_bytes));
     writer->size_bytes += size_bytes;
     return CLG_OK;
+}
+
+clg_status file_writer_flush(file_writer *writer)
+{
+    if (writer->pipe >= 0 || sys_flush(writer->descriptor) == 0) return CLG_OK;
+    return error_path("written", writer->path, errno);
 }
 
 clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,

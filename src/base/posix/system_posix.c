@@ -37,6 +37,8 @@ int64_t sys_write(int fd, const void *data, size_t n_bytes)
     return write(fd, data, sys_io_bytes(n_bytes));
 }
 
+int sys_flush(int fd) { return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : -1; }
+
 int sys_seek(int fd, uint64_t offset) { return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? -1 : 0; }
 
 int sys_close(int fd) { return close(fd); }
@@ -54,6 +56,8 @@ int sys_open_new(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
+
+int sys_open_shared(const char *path) { return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); }
 
 int sys_open_special(const char *path) { return open(path, O_WRONLY | O_CLOEXEC); }
 

@@ -176,6 +176,8 @@ int sys_seek(int fd, uint64_t offset)
     return _lseeki64(fd, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
 }
 
+int sys_flush(int fd) { return _commit(fd); }
+
 int sys_close(int fd) { return _close(fd); }
 
 /* Converts a handle of CreateFileW into a descriptor. */
@@ -206,6 +208,15 @@ int sys_open_new(const char *path)
     return descriptor_of(CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
                                      CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL),
                          _O_WRONLY);
+}
+
+int sys_open_shared(const char *path)
+{
+    wchar_t wide[SYS_PATH_BYTES];
+    if (!widen(path, wide)) return -1;
+    return descriptor_of(
+        CreateFileW(wide, GENERIC_WRITE, SHARE_ALL, NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, NULL),
+        _O_WRONLY);
 }
 
 int sys_open_special(const char *path)

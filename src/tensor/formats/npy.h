@@ -66,11 +66,20 @@ typedef struct npy_writer {
     clg_dtype dtype;
     shape dims; /* dims[0] counts the rows appended */
     size_t header_bytes;
-} npy_writer; /* all zeros is valid and closed */
+    bool is_part;   /* of a file that others write too */
+    int64_t n_left; /* with is_part: rows from the next one to the end of the file */
+} npy_writer;       /* all zeros is valid and closed */
 /* Opens a writer for rows of shape dims[1...]; dims[0] is ignored. */
 clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
                            npy_writer *out_writer);
+/* Opens a writer for the rows from row `first` on of a file of dims[0] rows, whose other rows
+ * other writers write, also of other processes and at the same time. Each writes the same header.
+ * The file is written in place: commit closes it, and abandon keeps what was written. */
+clg_status npy_writer_open_part(const char *path, clg_dtype dtype, const shape *dims, int64_t first,
+                                npy_writer *out_writer);
 clg_status npy_writer_append(npy_writer *writer, const tensor *rows);
+/* Waits until the rows appended so far are stored. */
+clg_status npy_writer_flush(npy_writer *writer);
 clg_status npy_writer_commit(npy_writer *writer); /* closes also on failure */
 void npy_writer_abandon(npy_writer *writer);      /* accepts a closed one */
 

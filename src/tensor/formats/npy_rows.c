@@ -120,6 +120,50 @@ clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
     return status;
 }
 
+/* Writes the header, and goes to row `first`. */
+static clg_status start_part(npy_writer *writer, const char *path, const char *header,
+                             size_t row_bytes, int64_t first)
+{
+    const uint64_t n_rows = (uint64_t)first + (uint64_t)writer->n_left;
+    const uint64_t max_bytes = (uint64_t)INT64_MAX - writer->header_bytes;
+    if (row_bytes > 0 && n_rows > max_bytes / row_bytes)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' would be too large", path);
+    const uint64_t offset = writer->header_bytes + (uint64_t)first * row_bytes;
+    CLG_TRY(file_writer_open_shared(path, &writer->file));
+    CLG_TRY(file_writer_append(&writer->file, header, writer->header_bytes));
+    return file_writer_seek(&writer->file, offset);
+}
+
+clg_status npy_writer_open_part(const char *path, clg_dtype dtype, const shape *dims, int64_t first,
+                                npy_writer *out_writer)
+{
+    *out_writer = (npy_writer){0};
+    char header[NPY_HEADER_TEXT_BYTES];
+    size_t row_bytes, header_bytes;
+    int64_t n_elements;
+    if (dims->rank < 1) return error_set(CLG_ERROR_SHAPE, "a scalar cannot be written row by row");
+    if (first < 0 || first > dims->dims[0])
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "row %" PRId64 " is not in a file of %" PRId64 " rows", first,
+                         dims->dims[0]);
+    npy_writer w = {.dtype = dtype, .dims = *dims, .is_part = true};
+    w.n_left = dims->dims[0] - first;
+    w.dims.dims[0] = INT64_MAX; /* the header has the size that npy_writer_open gives it */
+    CLG_TRY(npy_format_header(dtype, &w.dims, 0, header, &w.header_bytes));
+    CLG_TRY(npy_format_header(dtype, dims, w.header_bytes, header, &header_bytes));
+    w.dims.dims[0] = 1;
+    CLG_TRY(shape_n_elements(&w.dims, &n_elements));
+    if (!dtype_bytes(dtype, n_elements, &row_bytes))
+        return error_set(CLG_ERROR_SHAPE, "a row is too large");
+    w.dims.dims[0] = 0;
+    clg_status status = start_part(&w, path, header, row_bytes, first);
+    if (status != CLG_OK)
+        npy_writer_abandon(&w);
+    else
+        *out_writer = w;
+    return status;
+}
+
 clg_status npy_writer_append(npy_writer *writer, const tensor *rows)
 {
     shape dims = rows->dims;
@@ -132,18 +176,28 @@ clg_status npy_writer_append(npy_writer *writer, const tensor *rows)
                          dtype_find(rows->dtype)->name, shape_text(&rows->dims, given),
                          dtype_find(writer->dtype)->name, shape_text(&expected, have));
     }
+    if (writer->is_part && rows->dims.dims[0] > writer->n_left)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "%" PRId64 " rows do not go where %" PRId64 " are left",
+                         rows->dims.dims[0], writer->n_left);
     CLG_TRY(file_writer_append(&writer->file, rows->data, rows->size_bytes));
+    if (writer->is_part) writer->n_left -= rows->dims.dims[0];
     writer->dims.dims[0] += rows->dims.dims[0];
     return CLG_OK;
 }
+
+clg_status npy_writer_flush(npy_writer *writer) { return file_writer_flush(&writer->file); }
 
 clg_status npy_writer_commit(npy_writer *writer)
 {
     char header[NPY_HEADER_TEXT_BYTES];
     size_t header_bytes;
-    clg_status status = npy_format_header(writer->dtype, &writer->dims, writer->header_bytes,
-                                          header, &header_bytes);
-    if (status == CLG_OK) status = file_writer_patch(&writer->file, 0, header, header_bytes);
+    clg_status status = CLG_OK;
+    if (!writer->is_part)
+        status = npy_format_header(writer->dtype, &writer->dims, writer->header_bytes, header,
+                                   &header_bytes);
+    if (status == CLG_OK && !writer->is_part)
+        status = file_writer_patch(&writer->file, 0, header, header_bytes);
     if (status == CLG_OK) status = file_writer_commit(&writer->file);
     npy_writer_abandon(writer);
     return status;

@@ -415,6 +415,77 @@ TEST(rows__are_written_one_after_another)
     npy_writer_abandon(&writer);
 }
 
+/* Appends n rows to a part of a file: row r is {3 * r, 3 * r + 1, 3 * r + 2}. */
+static void append_rows(npy_writer *writer, int64_t first, int64_t n)
+{
+    shape s = {.rank = 2, .dims = {n, 3}};
+    tensor *rows;
+    assert_ok(tensor_create(CLG_INT32, &s, &rows));
+    for (int64_t i = 0; i < rows->n_elements; i++) tensor_set_int(rows, i, first * 3 + i);
+    assert_ok(npy_writer_append(writer, rows));
+    tensor_free(rows);
+}
+
+static void read_bytes(const char *path, char **out_data, size_t *out_n)
+{
+    assert_ok(file_read(path, 1 << 20, out_data, out_n));
+}
+
+TEST(parts__of_several_writers_make_the_file_of_one)
+{
+    const char *whole = scratch_path("whole.npy"), *path = scratch_path("parts.npy");
+    shape dims = {.rank = 2, .dims = {7, 3}};
+    npy_writer one, a, b, c;
+    assert_ok(npy_writer_open(whole, CLG_INT32, &dims, &one));
+    append_rows(&one, 0, 7);
+    assert_ok(npy_writer_commit(&one));
+    (void)file_remove(path);
+    assert_ok(npy_writer_open_part(path, CLG_INT32, &dims, 4, &b));
+    append_rows(&b, 4, 2);
+    assert_ok(npy_writer_open_part(path, CLG_INT32, &dims, 0, &a));
+    assert_ok(npy_writer_open_part(path, CLG_INT32, &dims, 7, &c)); /* no rows */
+    append_rows(&a, 0, 3);
+    append_rows(&b, 6, 1);
+    npy_writer_abandon(&c); /* keeps what the others wrote */
+    append_rows(&a, 3, 1);
+    assert_ok(npy_writer_commit(&a));
+    assert_ok(npy_writer_commit(&b));
+    char *wanted, *found;
+    size_t n_wanted, n_found;
+    read_bytes(whole, &wanted, &n_wanted);
+    read_bytes(path, &found, &n_found);
+    assert_int_equal(n_found, n_wanted);
+    assert_memory_equal(found, wanted, n_wanted);
+    memory_free(wanted);
+    memory_free(found);
+}
+
+TEST(parts__end_where_the_file_ends)
+{
+    const char *path = scratch_path("end.npy");
+    shape dims = {.rank = 2, .dims = {4, 3}}, scalar = {.rank = 0}, s = {.rank = 2, .dims = {2, 3}};
+    npy_writer writer;
+    tensor *rows;
+    (void)file_remove(path);
+    assert_error(npy_writer_open_part(path, CLG_INT32, &dims, 5, &writer),
+                 CLG_ERROR_INVALID_ARGUMENT, "row 5 is not in a file of 4 rows");
+    assert_error(npy_writer_open_part(path, CLG_INT32, &scalar, 0, &writer), CLG_ERROR_SHAPE,
+                 "scalar");
+    assert_error(npy_writer_open_part(path, CLG_STRING, &dims, 0, &writer),
+                 CLG_ERROR_UNSUPPORTED_DTYPE, "string");
+    assert_error(
+        npy_writer_open_part(scratch_path("no-folder/x.npy"), CLG_INT32, &dims, 0, &writer),
+        CLG_ERROR_IO, "no-folder");
+    assert_false(file_exists(path));
+    assert_ok(npy_writer_open_part(path, CLG_INT32, &dims, 3, &writer));
+    assert_ok(tensor_create(CLG_INT32, &s, &rows));
+    assert_error(npy_writer_append(&writer, rows), CLG_ERROR_INVALID_ARGUMENT,
+                 "2 rows do not go where 1 are left");
+    tensor_free(rows);
+    append_rows(&writer, 3, 1);
+    assert_ok(npy_writer_commit(&writer));
+}
+
 static clg_status work(void *user)
 {
     const char *path = user;

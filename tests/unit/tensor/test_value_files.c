@@ -265,6 +265,78 @@ static clg_status write_and_read_rows(void *user)
     return status;
 }
 
+static clg_status write_parts(void *user)
+{
+    const char *path = user;
+    const int64_t dims[] = {3, 2};
+    const float rows[6] = {1, 2, 3, 4, 5, 6};
+    clg_npy_writer *first = NULL, *last = NULL;
+    clg_status status = clg_npy_writer_open_part(path, CLG_FLOAT32, 2, dims, 0, &first);
+    if (status == CLG_OK) status = clg_npy_writer_open_part(path, CLG_FLOAT32, 2, dims, 1, &last);
+    if (status == CLG_OK) status = clg_npy_writer_append(last, 2, rows + 2, 16);
+    if (status == CLG_OK) status = clg_npy_writer_flush(last);
+    if (status == CLG_OK) status = clg_npy_writer_append(first, 1, rows, 8);
+    if (status == CLG_OK) status = clg_npy_writer_commit(first);
+    if (status == CLG_OK) status = clg_npy_writer_commit(last);
+    clg_npy_writer_free(first);
+    clg_npy_writer_free(last);
+    return status;
+}
+
+TEST(parts__of_two_writers)
+{
+    const char *path = scratch_path("two-parts.npy");
+    clg_npy_reader *r;
+    clg_npy_writer *w;
+    float back[6] = {0};
+    assert_true(fault_loop_alone(write_parts, (void *)path) > 4);
+    assert_ok(clg_npy_reader_open(path, &r));
+    assert_int_equal(clg_npy_reader_dims(r)[0], 3);
+    assert_ok(clg_npy_reader_read(r, 0, 3, back, sizeof back));
+    for (int i = 0; i < 6; i++) assert_true(back[i] == (float)(i + 1));
+    clg_npy_reader_free(r);
+
+    /* what was written stays, also without commit */
+    const float row[2] = {7, 8};
+    assert_ok(clg_npy_writer_open_part(path, CLG_FLOAT32, 2, (int64_t[]){3, 2}, 2, &w));
+    assert_ok(clg_npy_writer_append(w, 1, row, sizeof row));
+    assert_error(clg_npy_writer_append(w, 1, row, sizeof row), CLG_ERROR_INVALID_ARGUMENT,
+                 "1 rows do not go where 0 are left");
+    clg_npy_writer_free(w);
+    assert_ok(clg_npy_reader_open(path, &r));
+    assert_ok(clg_npy_reader_read(r, 1, 2, back, 16));
+    assert_true(back[0] == 3 && back[1] == 4 && back[2] == 7 && back[3] == 8);
+    clg_npy_reader_free(r);
+}
+
+TEST(parts__that_are_refused)
+{
+    const char *path = scratch_path("refused.npy");
+    clg_npy_writer *w;
+    assert_error(clg_npy_writer_open_part(NULL, CLG_FLOAT32, 1, (int64_t[]){1}, 0, &w),
+                 CLG_ERROR_INVALID_ARGUMENT, "path");
+    assert_error(clg_npy_writer_open_part(path, CLG_FLOAT32, 1, NULL, 0, &w),
+                 CLG_ERROR_INVALID_ARGUMENT, "dims");
+    assert_error(clg_npy_writer_open_part(path, CLG_FLOAT32, 1, (int64_t[]){1}, 0, NULL),
+                 CLG_ERROR_INVALID_ARGUMENT, "out_writer");
+    assert_error(clg_npy_writer_open_part(path, CLG_FLOAT32, 1, (int64_t[]){4}, -1, &w),
+                 CLG_ERROR_INVALID_ARGUMENT, "first_row is negative");
+    assert_error(clg_npy_writer_open_part(path, CLG_FLOAT32, 1, (int64_t[]){4}, 5, &w),
+                 CLG_ERROR_INVALID_ARGUMENT, "row 5 is not in a file of 4 rows");
+    assert_error(clg_npy_writer_open_part(path, CLG_FLOAT32, 2, (int64_t[]){-1, 2}, 0, &w),
+                 CLG_ERROR_INVALID_ARGUMENT, "negative");
+    assert_error(
+        clg_npy_writer_open_part(path, CLG_FLOAT32, 2, (int64_t[]){INT64_MAX / 8, 2}, 0, &w),
+        CLG_ERROR_INVALID_ARGUMENT, "too large");
+    assert_null(w);
+    assert_error(clg_npy_reader_open(path, &(clg_npy_reader *){NULL}), CLG_ERROR_IO, "refused");
+    assert_error(clg_npy_writer_flush(NULL), CLG_ERROR_INVALID_ARGUMENT, "writer");
+    assert_ok(clg_npy_writer_open_part(path, CLG_FLOAT32, 1, (int64_t[]){0}, 0, &w));
+    assert_ok(clg_npy_writer_commit(w));
+    assert_error(clg_npy_writer_flush(w), CLG_ERROR_INVALID_ARGUMENT, "complete");
+    clg_npy_writer_free(w);
+}
+
 TEST(rows__of_large_files)
 {
     const char *path = scratch_path("rows.npy");

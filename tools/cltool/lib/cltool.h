@@ -23,6 +23,7 @@ int cmd_devices(const options *o);
 int cmd_inspect(const options *o);
 int cmd_run(const options *o);
 int cmd_predict(const options *o);
+int cmd_merge(const options *o);
 int cmd_verify(const options *o);
 int cmd_diff(const options *o);
 int cmd_bench(const options *o);

@@ -41,7 +41,7 @@ void devices_free(device_choice *choice)
     *choice = (device_choice){0};
 }
 
-static bool chooses_by_itself(const options *o)
+bool engine_selects_auto(const options *o)
 {
     const char *selector = o->device ? o->device : getenv("CLG_DEVICE");
     return !selector || selector[0] == '\0' || strcmp(selector, "auto") == 0;
@@ -85,7 +85,7 @@ static void note_device(const options *o, const clg_device_info *device)
 {
     output_note("device %s, %s (%s)", device->selector, printable(device->name),
                 printable(device->platform));
-    if (device->kind == CLG_DEVICE_CPU && chooses_by_itself(o) && host_has_gpu()) {
+    if (device->kind == CLG_DEVICE_CPU && engine_selects_auto(o) && host_has_gpu()) {
         output_note(
             "this is a CPU although the system shows a GPU: see 'cltool devices --diagnose'");
     }

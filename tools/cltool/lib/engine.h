@@ -23,6 +23,8 @@ int devices_choose(const options *o, const char *selector, device_choice *out_ch
 /* Returns the i-th best chosen device, i < n_chosen; there is at least one. */
 const clg_device_info *devices_chosen(const device_choice *choice, size_t i);
 void devices_free(device_choice *choice);
+/* Returns whether neither -d nor $CLG_DEVICE selects devices. */
+bool engine_selects_auto(const options *o);
 
 typedef struct engine {
     clg_context *context;   /* the first device's */

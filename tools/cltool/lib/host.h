@@ -26,6 +26,13 @@ bool host_is_separator(char c); /* between the parts of a path */
 bool host_exists(const char *path);
 bool host_is_folder(const char *path);
 int host_make_folder(const char *path);
+/* Gets the size of a file or folder and the time of its last modification, in the units
+ * of the system. */
+int host_stat(const char *path, uint64_t *out_size_bytes, int64_t *out_modified);
+/* Returns whether there is something at the path that is not a regular file, such as a link. */
+bool host_is_special(const char *path);
+int host_rename(const char *from, const char *to); /* replaces a file */
+int host_remove(const char *path);
 FILE *host_open(const char *path, const char *mode); /* as fopen, never in text mode */
 /* Calls visit for each name in a folder, in unspecified order. */
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user);

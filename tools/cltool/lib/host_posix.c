@@ -73,6 +73,25 @@ bool host_is_folder(const char *path)
 
 int host_make_folder(const char *path) { return mkdir(path, 0777) == 0 ? 0 : errno; }
 
+int host_stat(const char *path, uint64_t *out_size_bytes, int64_t *out_modified)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) return errno;
+    *out_size_bytes = (uint64_t)info.st_size;
+    *out_modified = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    return 0;
+}
+
+bool host_is_special(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+int host_rename(const char *from, const char *to) { return rename(from, to) == 0 ? 0 : errno; }
+
+int host_remove(const char *path) { return unlink(path) == 0 ? 0 : errno; }
+
 FILE *host_open(const char *path, const char *mode) { return fopen(path, mode); }
 
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user)

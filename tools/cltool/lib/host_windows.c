@@ -156,6 +156,41 @@ int host_make_folder(const char *path)
     return CreateDirectoryW(wide, NULL) ? 0 : last_errno();
 }
 
+int host_stat(const char *path, uint64_t *out_size_bytes, int64_t *out_modified)
+{
+    wchar_t wide[PATH_CHARS];
+    WIN32_FILE_ATTRIBUTE_DATA info;
+    if (!widen(path, wide)) return errno;
+    if (!GetFileAttributesExW(wide, GetFileExInfoStandard, &info)) return last_errno();
+    const FILETIME at = info.ftLastWriteTime;
+    *out_size_bytes = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+    *out_modified = (int64_t)((uint64_t)at.dwHighDateTime << 32 | at.dwLowDateTime);
+    return 0;
+}
+
+bool host_is_special(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    const DWORD special = FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DIRECTORY;
+    if (!widen(path, wide)) return false;
+    const DWORD found = GetFileAttributesW(wide);
+    return found != INVALID_FILE_ATTRIBUTES && (found & special) != 0;
+}
+
+int host_rename(const char *from, const char *to)
+{
+    wchar_t wide[PATH_CHARS], wide_to[PATH_CHARS];
+    if (!widen(from, wide) || !widen(to, wide_to)) return errno;
+    return MoveFileExW(wide, wide_to, MOVEFILE_REPLACE_EXISTING) ? 0 : last_errno();
+}
+
+int host_remove(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    if (!widen(path, wide)) return errno;
+    return DeleteFileW(wide) ? 0 : last_errno();
+}
+
 FILE *host_open(const char *path, const char *mode)
 {
     wchar_t wide[PATH_CHARS], wide_mode[8];

@@ -147,6 +147,16 @@ int folder_list(const char *folder, char ***out_names, size_t *out_n)
     return 0;
 }
 
+int file_must_be_npy(const char *path)
+{
+    const bool is_folder = path_is_folder(path);
+    if (!is_folder && path_ends_in(path, ".npy")) return CODE_DONE;
+    (void)fail_usage("-o takes a file that ends in .npy, not %s'%s'%s",
+                     is_folder ? "the folder " : "", path,
+                     path_ends_in(path, ".csv") ? ": .csv is read, and not written" : "");
+    return CODE_USAGE;
+}
+
 int file_may_be_written(const char *path, bool force)
 {
     if (force || !path_exists(path)) return CODE_DONE;

@@ -26,6 +26,8 @@ int folder_make(const char *path);
 /* Lists the names in a folder, sorted, without those that start with a dot; free() each and the
  * list. Returns 0 or an errno. */
 int folder_list(const char *folder, char ***out_names, size_t *out_n);
+/* Checks that a file of results, which are written as .npy only, ends in .npy. */
+int file_must_be_npy(const char *path);
 /* Checks that a file does not exist, unless force is set. */
 int file_may_be_written(const char *path, bool force);
 /* Writes a file atomically: a temporary file is written, then renamed. */

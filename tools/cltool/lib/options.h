@@ -63,6 +63,9 @@ typedef struct options {
     /* predict */
     text_list outputs;
     const char *shard;
+    bool resume;
+    /* merge */
+    size_t rows; /* 0: not given */
     /* cache */
     const char *max_size;
 
@@ -91,7 +94,8 @@ enum option_groups {
     OPTIONS_DIFF = 1u << 16,
     OPTIONS_TUNE = 1u << 17,
     OPTIONS_SELFTEST = 1u << 18,
-    OPTIONS_MODEL = 1u << 19
+    OPTIONS_MODEL = 1u << 19,
+    OPTIONS_MERGE = 1u << 20
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */

@@ -30,6 +30,25 @@ static const char *row_problem(const input_set *inputs, int64_t row)
     return problem;
 }
 
+int rows_check_shapes(const input_set *inputs)
+{
+    for (size_t i = 0; i < inputs->count; i++) {
+        const input_item *item = &inputs->items[i];
+        const clg_port *port = item->port;
+        if (!item->rows || port->rank < 0) continue;
+        size_t rank = dataset_rank(item->rows);
+        const int64_t *dims = dataset_dims(item->rows);
+        bool fits = (int)rank == port->rank;
+        for (size_t d = 1; fits && d < rank; d++)
+            fits = port->dims[d] < 0 || port->dims[d] == dims[d];
+        if (fits) continue;
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes rows of %s, '%s' has rows of %s",
+                    printable(port->name), dims_text((size_t)port->rank - 1, port->dims + 1),
+                    item->from, dims_text(rank - 1, dims + 1));
+    }
+    return CODE_DONE;
+}
+
 void rows_blank(const input_set *inputs, int64_t first, const clg_stream_tensor *t)
 {
     if (!may_fail(inputs)) return;
@@ -41,28 +60,37 @@ void rows_blank(const input_set *inputs, int64_t first, const clg_stream_tensor 
     }
 }
 
-json_t *rows_failed(const input_set *inputs, int64_t first, int64_t n)
+int64_t rows_count_failed(const input_set *inputs, int64_t first, int64_t n)
+{
+    int64_t n_failed = 0;
+    for (int64_t row = 0; may_fail(inputs) && row < n; row++)
+        n_failed += row_problem(inputs, first + row) != NULL;
+    return n_failed;
+}
+
+json_t *rows_failed(const input_set *inputs, int64_t first, int64_t n, int64_t number)
 {
     json_t *list = json_array();
     for (int64_t row = 0; may_fail(inputs) && row < n; row++) {
         const char *problem = row_problem(inputs, first + row);
         if (!problem) continue;
-        (void)json_array_append_new(list, json_pack("{s:I, s:o}", "row", (json_int_t)row, "message",
-                                                    output_json_text(problem)));
+        const json_int_t shown = number + row;
+        (void)json_array_append_new(
+            list, json_pack("{s:I, s:o}", "row", shown, "message", output_json_text(problem)));
     }
     return list;
 }
 
-int rows_end(const input_set *inputs, int64_t first, int64_t n, bool is_listed)
+void rows_warn(const input_set *inputs, int64_t first, int64_t n, int64_t number)
 {
-    int64_t n_failed = 0;
-    if (!may_fail(inputs)) return CODE_DONE;
-    for (int64_t row = 0; row < n; row++) {
+    for (int64_t row = 0; may_fail(inputs) && row < n; row++) {
         const char *problem = row_problem(inputs, first + row);
-        if (!problem) continue;
-        if (!is_listed) output_warning("row %" PRId64 ": %s", row, problem);
-        n_failed++;
+        if (problem) output_warning("row %" PRId64 ": %s", number + row, problem);
     }
+}
+
+int rows_end(int64_t n_failed, int64_t n, bool is_listed)
+{
     if (n_failed == 0) return CODE_DONE;
     if (is_listed) return CODE_WORK;
     return fail(CODE_WORK, CLG_ERROR_IO,
