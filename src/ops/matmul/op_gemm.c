@@ -4,6 +4,7 @@
  * to GEMMs with at most two batch dimensions (gemm.h). MatMuls with more become several GEMMs.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/matmul_shape.h"
@@ -314,6 +315,7 @@ static const op_attribute fused_matmul_attributes[] = {EPILOGUE_ATTRIBUTES{0}};
 const op_row op_rows_gemm[] = {
     {.name = "Gemm",
      .since = 1,
+     .grad = GRAD_NONE("before opset 7 an attribute says how it broadcasts"),
      .until = 6,
      .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 1, 2),
      OP_INPUTS(3, 3, "T"),
@@ -322,12 +324,14 @@ const op_row op_rows_gemm[] = {
      GEMM},
     {.name = "Gemm",
      .since = 7,
+     .grad = GRAD_BY(grad_pass_gemm),
      .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 1, 2),
      OP_INPUTS(2, 3, "T"),
      .types = types,
      .attributes = gemm_attributes,
      GEMM},
     {.name = "MatMul",
+     .grad = GRAD_BY(grad_pass_matmul),
      .since = 1,
      .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 1),
      OP_INPUTS(2, 2, "T"),
@@ -356,6 +360,7 @@ const op_row op_rows_gemm[] = {
      GEMM},
     {.name = "FusedMatMul",
      MICROSOFT,
+     .grad = GRAD_BY(grad_pass_matmul),
      OP_INPUTS(2, 2, "T"),
      .types = fused_types,
      .attributes = microsoft_matmul_attributes,
