@@ -287,6 +287,7 @@ static clg_status matmul_lower(lower_context *c)
     (DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_UINT32) | DTYPE_BIT(CLG_UINT64))
 static const op_types types[] = {{'T', TILED | WHOLE | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 static const op_types fused_types[] = {{'T', TILED}, {0}};
+static const op_types transposed_types[] = {{'T', TILED | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 
 #define GEMM_ATTRIBUTES                                                                            \
     {"alpha", ATTRIBUTE_FLOAT, false, OP_ANY}, {"beta", ATTRIBUTE_FLOAT, false, OP_ANY},           \
@@ -362,7 +363,7 @@ const op_row op_rows_gemm[] = {
      MICROSOFT,
      .grad = GRAD_BY(grad_pass_matmul),
      OP_INPUTS(2, 2, "T"),
-     .types = fused_types,
+     .types = transposed_types,
      .attributes = microsoft_matmul_attributes,
      .check = microsoft_check,
      MATMUL},
