@@ -28,6 +28,7 @@ typedef struct definition {
 typedef struct parser {
     grad_node *node;
     const char *formula, *at;
+    value_id g, y;
     definition definitions[MAX_DEFINITIONS];
     size_t n_definitions;
     int depth;
@@ -103,8 +104,8 @@ static value_id named(parser *p, const char *name)
     grad_node *c = p->node;
     for (size_t i = 0; i < p->n_definitions; i++)
         if (strcmp(p->definitions[i].name, name) == 0) return p->definitions[i].value;
-    if (strcmp(name, "g") == 0) return grad_cotangent(c, 0);
-    if (strcmp(name, "y") == 0) return grad_out(c, 0);
+    if (strcmp(name, "g") == 0) return p->g;
+    if (strcmp(name, "y") == 0) return p->y;
     if (strcmp(name, "x") == 0) return input_of(p, 0);
     if (strcmp(name, "x1") == 0) return input_of(p, 1);
     if (strcmp(name, "x2") == 0) return input_of(p, 2);
@@ -213,12 +214,17 @@ static bool parse_definition(parser *p)
     return p->node->status == CLG_OK;
 }
 
-value_id grad_formula(grad_node *c, const char *formula)
+value_id grad_formula_of(grad_node *c, const char *formula, value_id g, value_id y)
 {
-    parser p = {.node = c, .formula = formula, .at = formula};
+    parser p = {.node = c, .formula = formula, .at = formula, .g = g, .y = y};
     while (parse_definition(&p)) continue;
     const value_id v = parse_comparison(&p);
     skip_spaces(&p);
     if (*p.at != '\0') return fail(&p, "an unexpected rest");
     return v;
+}
+
+value_id grad_formula(grad_node *c, const char *formula)
+{
+    return grad_formula_of(c, formula, grad_cotangent(c, 0), grad_out(c, 0));
 }

@@ -138,11 +138,7 @@ void grad_pass_pad(grad_node *c)
     const value_id axes = grad_in(c, 3), off = GRAD_ADD(c, "Neg", pads), zero = grad_number(c, 0);
     const value_id inputs[4] = {grad_cotangent(c, 0), off, zero, axes};
     const value_id made = grad_add(c, "Pad", axes == VALUE_NONE ? 3 : 4, inputs);
-    if (c->status == CLG_OK && axes != VALUE_NONE) {
-        node *pad = &c->graph->nodes[c->graph->values[made].producer];
-        if (pad->opset < 18) pad->opset = 18;
-    }
-    grad_give(c, 0, made);
+    grad_give(c, 0, axes == VALUE_NONE ? made : grad_of_opset(c, made, 18));
 }
 
 /* ---- Dropout --------------------------------------------------------------------------------- */

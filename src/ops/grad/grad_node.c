@@ -105,6 +105,14 @@ value_id grad_add(grad_node *c, const char *op_type, size_t n_inputs, const valu
     return grad_add_of(c, "", op_type, n_inputs, inputs);
 }
 
+value_id grad_of_opset(grad_node *c, value_id v, int64_t opset)
+{
+    if (c->status != CLG_OK) return v;
+    node *n = &c->graph->nodes[c->graph->values[v].producer];
+    if (n->opset < opset) n->opset = opset;
+    return v;
+}
+
 value_id grad_set_int(grad_node *c, value_id v, const char *name, int64_t number)
 {
     if (c->status == CLG_OK)
@@ -170,11 +178,7 @@ value_id grad_sum_to(grad_node *c, value_id v, value_id like)
 value_id grad_reshape_like(grad_node *c, value_id v, value_id like)
 {
     const value_id made = GRAD_ADD(c, "Reshape", v, grad_dims(c, like));
-    if (c->status == CLG_OK) {
-        node *n = &c->graph->nodes[c->graph->values[made].producer];
-        if (n->opset < 14) n->opset = 14; /* allowzero */
-    }
-    return grad_set_int(c, made, "allowzero", 1);
+    return grad_set_int(c, grad_of_opset(c, made, 14), "allowzero", 1);
 }
 
 value_id grad_expand_like(grad_node *c, value_id v, value_id like)
@@ -194,6 +198,12 @@ value_id grad_fill_like(grad_node *c, value_id like, double number)
     }
     tensor_free(t);
     return made;
+}
+
+value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes)
+{
+    if (graph_opset(c->graph, "") >= 18) return GRAD_ADD(c, "ReduceMean", v, grad_list(c, n, axes));
+    return grad_set_ints(c, GRAD_ADD(c, "ReduceMean", v), "axes", n, axes);
 }
 
 void grad_give(grad_node *c, size_t i, value_id cotangent)

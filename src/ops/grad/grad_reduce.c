@@ -60,6 +60,40 @@ void grad_pass_reduce_mean(grad_node *c)
     grad_give(c, 0, spread(c, g));
 }
 
+/* Divides the cotangent equally among the elements that are the largest, or smallest. */
+static void give_to_results(grad_node *c, value_id g, value_id y)
+{
+    const clg_dtype dtype = grad_fact(c, grad_out(c, 0))->dtype;
+    const value_id same = GRAD_ADD(c, "Equal", grad_in(c, 0), y);
+    const value_id mask = grad_set_int(c, GRAD_ADD(c, "Cast", same), "to", dtype);
+    const value_id share = GRAD_ADD(c, "Div", g, grad_sum_to(c, mask, y));
+    grad_give(c, 0, GRAD_ADD(c, "Mul", mask, share));
+}
+
+void grad_pass_reduce_extreme(grad_node *c)
+{
+    if (reduces_nothing(c))
+        grad_give(c, 0, grad_cotangent(c, 0));
+    else
+        give_to_results(c, with_reduced_axes(c, grad_cotangent(c, 0)),
+                        with_reduced_axes(c, grad_out(c, 0)));
+}
+
+void grad_pass_reduce_formula(grad_node *c)
+{
+    const bool none = reduces_nothing(c);
+    const value_id g = grad_cotangent(c, 0), y = grad_out(c, 0);
+    const value_id made =
+        grad_formula_of(c, c->row->grad->formulas[0], none ? g : with_reduced_axes(c, g),
+                        none ? y : with_reduced_axes(c, y));
+    grad_give(c, 0, grad_expand_like(c, made, grad_in(c, 0)));
+}
+
+void grad_pass_global_max(grad_node *c)
+{
+    give_to_results(c, grad_cotangent(c, 0), grad_out(c, 0));
+}
+
 void grad_pass_global_average(grad_node *c)
 {
     const value_id g = GRAD_ADD(c, "Div", grad_cotangent(c, 0), count_reduced(c));

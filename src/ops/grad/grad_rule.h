@@ -53,9 +53,12 @@ struct op_grad {
 #define GRAD_BY(function) OP_GRAD(.rule = (function))
 /* Element by element: a formula for each input. */
 #define GRAD_FORMULA(...) OP_GRAD(.rule = grad_pass_formula, .formulas = {__VA_ARGS__})
+/* A reduction: a formula in which g and y have the axes that are reduced, with size 1. */
+#define GRAD_REDUCED(formula) OP_GRAD(.rule = grad_pass_reduce_formula, .formulas = {formula})
 #define GRAD_ZERO OP_GRAD(.rule = NULL)
 #define GRAD_NONE(why) OP_GRAD(.reason = (why))
 /* Reasons of several families. */
+#define GRAD_LATER GRAD_NONE("it has no rule yet")
 #define GRAD_OF_PASSES "it is added by passes, after gradients"
 
 /* Formulas of Gelu, by the error function or as approximated, of a formula in parentheses. */
@@ -94,10 +97,30 @@ void grad_pass_gemm(grad_node *c);
 /* grad_reduce.c */
 void grad_pass_reduce_sum(grad_node *c);
 void grad_pass_reduce_mean(grad_node *c);
+void grad_pass_reduce_extreme(grad_node *c); /* ReduceMax and ReduceMin */
+void grad_pass_reduce_formula(grad_node *c); /* g and y with the axes that are reduced */
 void grad_pass_global_average(grad_node *c);
+void grad_pass_global_max(grad_node *c);
 void grad_pass_sum_to(grad_node *c);
 void grad_pass_softmax(grad_node *c);
 void grad_pass_log_softmax(grad_node *c);
+/* grad_index.c */
+void grad_pass_gather(grad_node *c);
+void grad_pass_gather_elements(grad_node *c);
+void grad_pass_gather_nd(grad_node *c);
+void grad_pass_tile(grad_node *c);
+void grad_pass_trilu(grad_node *c);
+void grad_pass_cumsum(grad_node *c);
+void grad_pass_depth_to_space(grad_node *c);
+void grad_pass_space_to_depth(grad_node *c);
+void grad_pass_einsum(grad_node *c);
+/* grad_norm.c */
+void grad_pass_batchnorm(grad_node *c); /* with given statistics, as in prediction */
+void grad_pass_layernorm(grad_node *c);
+void grad_pass_rmsnorm(grad_node *c);
+/* grad_loss.c */
+void grad_pass_likelihood(grad_node *c);
+void grad_pass_cross_entropy(grad_node *c);
 
 /* ---- for the functions (grad_node.c) --------------------------------------------------------- */
 
@@ -127,6 +150,8 @@ value_id grad_add(grad_node *c, const char *op_type, size_t n_inputs, const valu
 /* As grad_add, of a given domain. */
 value_id grad_add_of(grad_node *c, const char *domain, const char *op_type, size_t n_inputs,
                      const value_id *inputs);
+/* Makes the node that computes v one of this opset version, if it is older; returns v. */
+value_id grad_of_opset(grad_node *c, value_id v, int64_t opset);
 /* Set an attribute of the node that computes `v`; return v. */
 value_id grad_set_int(grad_node *c, value_id v, const char *name, int64_t number);
 value_id grad_set_float(grad_node *c, value_id v, const char *name, float number);
@@ -146,6 +171,8 @@ value_id grad_sum_to(grad_node *c, value_id v, value_id like);
 value_id grad_reshape_like(grad_node *c, value_id v, value_id like);
 /* Returns v broadcast to the shape of `like`. */
 value_id grad_expand_like(grad_node *c, value_id v, value_id like);
+/* Returns the mean of v over these axes, which stay with size 1. */
+value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes);
 /* Sets the cotangent of input i; without effect where it is not wanted. Once for each input. */
 void grad_give(grad_node *c, size_t i, value_id cotangent);
 
@@ -159,5 +186,7 @@ void grad_give(grad_node *c, size_t i, value_id cotangent);
  *   others      definitions, and the node's attributes (floats, which the row's table of
  *               instructions gives a fallback) */
 value_id grad_formula(grad_node *c, const char *formula);
+/* The same with other values as g and y. */
+value_id grad_formula_of(grad_node *c, const char *formula, value_id g, value_id y);
 
 #endif

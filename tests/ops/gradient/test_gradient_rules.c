@@ -143,6 +143,78 @@ static const gradient_case reductions[] = {
     {.text = "a: f64[2,3,2]; z = LogSoftmax(a) axis=1;", .dims = "2,3,2", .opset = 11},
 };
 
+static const gradient_case more_reductions[] = {
+    {.text = "a: f64[N,3]; x = [1]; z = ReduceMax(a, x);", .dims = "2,1"},
+    {.text = "a: f64[2,3]; z = ReduceMin(a) keepdims=0;", .dims = ""},
+    {.text = "a: f64[2,3]; z = ReduceMax(a) axes=[0] keepdims=0;", .dims = "3", .opset = 13},
+    {.text = "a: f64[2,3]; z = ReduceL1(a);", .dims = "1,1"},
+    {.text = "a: f64[N,3]; x = [1]; z = ReduceL2(a, x) keepdims=0;", .dims = "2"},
+    {.text = "a: f64[N,3]; x = [0]; z = ReduceSumSquare(a, x);", .dims = "1,3"},
+    {.text = "a: f64[2,3]; x = [1]; z = ReduceLogSum(a, x);",
+     .dims = "2,1",
+     .range = GRADIENT_POSITIVE},
+    {.text = "a: f64[2,3,2]; x = [1]; z = ReduceLogSumExp(a, x) keepdims=0;", .dims = "2,2"},
+    {.text = "a: f64[2,3,2,2]; z = GlobalMaxPool(a);", .dims = "2,3,1,1"},
+    {.text = "a: f64[2,3]; x = 1; z = CumSum(a, x);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; x = 0; z = CumSum(a, x) exclusive=1 reverse=1;", .dims = "2,3"},
+};
+
+static const gradient_case indices[] = {
+    {.text = "a: f64[4,3]; i = [2,0,2]; z = Gather(a, i);", .dims = "3,3"},
+    {.text = "a: f64[N,4,3]; i = [1,-1,1]; z = Gather(a, i) axis=1;", .dims = "2,3,3"},
+    {.text = "a: f64[4,3]; i = 2; z = Gather(a, i) axis=-1;", .dims = "4"},
+    {.text = "a: f64[2,3]; i = [0,2,0,1]; d = [2,2]; j = Reshape(i, d); z = Gather(a, j) axis=1;",
+     .dims = "2,2,2"},
+    {.text = "a: f64[2,3]; i = [0,2,0,1]; d = [2,2]; j = Reshape(i, d); "
+             "z = GatherElements(a, j) axis=1;",
+     .dims = "2,2"},
+    {.text = "a: f64[2,3]; i = [0,2,1,1,0,2]; d = [3,2]; j = Reshape(i, d); z = GatherND(a, j);",
+     .dims = "3"},
+    {.text = "a: f64[2,3]; r = [2,1]; z = Tile(a, r);", .dims = "4,3"},
+    {.text = "a: f64[N,1,2]; r = [1,3,2]; z = Tile(a, r);", .dims = "2,3,4"},
+    {.text = "a: f64[3,3]; z = Trilu(a);", .dims = "3,3"},
+    {.text = "a: f64[2,3,3]; k = -1; z = Trilu(a, k) upper=0;", .dims = "2,3,3"},
+    {.text = "a: f64[1,8,2,1]; z = DepthToSpace(a) blocksize=2;", .dims = "1,2,4,2"},
+    {.text = "a: f64[1,8,1,2]; z = DepthToSpace(a) blocksize=2 mode=CRD;", .dims = "1,2,2,4"},
+    {.text = "a: f64[1,2,4,2]; z = SpaceToDepth(a) blocksize=2;", .dims = "1,8,2,1"},
+};
+
+static const gradient_case norms[] = {
+    {.text = "a: f64[N,4]; s: f64[4]; b: f64[4]; z = LayerNormalization(a, s, b);", .dims = "2,4"},
+    {.text = "a: f64[2,2,3]; s: f64[2,3]; z = LayerNormalization(a, s) axis=1 epsilon=0.01;",
+     .dims = "2,2,3"},
+    {.text = "a: f32[N,4]; s: f32[4]; z = RMSNormalization(a, s);",
+     .dims = "2,4",
+     .opset = 23,
+     .single = true},
+    {.text = "a: f32[N,4]; s: f32[4]; z = SimplifiedLayerNormalization(a, s);",
+     .dims = "2,4",
+     .single = true},
+    {.text = "a: f64[2,3,2,2]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
+             "z = BatchNormalization(a, s, b, m, v) epsilon=0.1;",
+     .dims = "2,3,2,2"},
+    {.text = "a: f64[N,3]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
+             "z = BatchNormalization(a, s, b, m, v) epsilon=0.1;",
+     .dims = "2,3"},
+};
+
+static const gradient_case losses[] = {
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; z = NegativeLogLikelihoodLoss(a, t);", .dims = ""},
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; w = f64[3]; "
+             "z = NegativeLogLikelihoodLoss(a, t, w) reduction=sum ignore_index=1;",
+     .dims = ""},
+    {.text = "a: f64[4,3]; t = [2,-7,1,2]; w = f64[3]; v = Mul(w, w); "
+             "z = NegativeLogLikelihoodLoss(a, t, v) reduction=none ignore_index=-7;",
+     .dims = "4"},
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; z = SoftmaxCrossEntropyLoss(a, t);", .dims = ""},
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; w = f64[3]; v = Mul(w, w); "
+             "z = SoftmaxCrossEntropyLoss(a, t, v) ignore_index=0;",
+     .dims = ""},
+    {.text = "a: f64[2,3,2]; i = [2,0,1,2]; d = [2,2]; t = Reshape(i, d); "
+             "z = SoftmaxCrossEntropyLoss(a, t) reduction=none;",
+     .dims = "2,2"},
+};
+
 /* Values with several readers, which lie on several paths; the same value twice. */
 static const gradient_case graphs[] = {
     {.text = "a: f64[2,3]; z = Mul(a, a);", .dims = "2,3"},
@@ -175,5 +247,13 @@ TEST(movements) { CHECK_ALL(moves); }
 TEST(matrix_products) { CHECK_ALL(products); }
 
 TEST(reductions_and_softmax) { CHECK_ALL(reductions); }
+
+TEST(reductions_of_other_kinds) { CHECK_ALL(more_reductions); }
+
+TEST(gathers_and_repetitions) { CHECK_ALL(indices); }
+
+TEST(normalisations) { CHECK_ALL(norms); }
+
+TEST(classification_losses) { CHECK_ALL(losses); }
 
 TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }

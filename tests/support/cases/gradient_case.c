@@ -15,7 +15,6 @@
 #include <string.h>
 
 enum { MAX_INPUTS = 4, MAX_ELEMENTS = 256 };
-#define STEP 1e-5
 
 /* The values of a model's inputs: all float64. */
 typedef struct point {
@@ -25,6 +24,7 @@ typedef struct point {
     int64_t dims[MAX_INPUTS][CLG_MAX_RANK];
     size_t sizes[MAX_INPUTS];
     double data[MAX_INPUTS][MAX_ELEMENTS];
+    bool single;
 } point;
 
 static double draw(unsigned *seed)
@@ -47,6 +47,7 @@ static double draw_in(gradient_range range, unsigned *seed)
 static void make_point(const clg_model *m, const gradient_case *c, point *p)
 {
     unsigned seed = 7;
+    p->single = c->single;
     p->n = clg_model_n_inputs(m);
     assert_true(p->n <= MAX_INPUTS);
     for (size_t i = 0; i < p->n; i++) {
@@ -67,23 +68,31 @@ static void make_point(const clg_model *m, const gradient_case *c, point *p)
 static void run(clg_session *s, const point *p, const char *const *names, size_t n_out,
                 double out[][MAX_ELEMENTS], size_t *out_sizes)
 {
+    static float singles[MAX_INPUTS][MAX_ELEMENTS], single_results[MAX_INPUTS + 1][MAX_ELEMENTS];
+    const clg_dtype dtype = p->single ? CLG_FLOAT32 : CLG_FLOAT64;
+    const size_t size = p->single ? sizeof(float) : sizeof(double);
     clg_call_input in[MAX_INPUTS];
     clg_call_output results[MAX_INPUTS + 1];
-    for (size_t i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->n; i++) {
+        for (size_t k = 0; k < p->sizes[i]; k++) singles[i][k] = (float)p->data[i][k];
         in[i] = (clg_call_input){.name = p->names[i],
-                                 .dtype = CLG_FLOAT64,
+                                 .dtype = dtype,
                                  .rank = p->ranks[i],
                                  .dims = p->dims[i],
-                                 .data = p->data[i],
-                                 .size_bytes = p->sizes[i] * sizeof(double)};
+                                 .data = p->single ? (const void *)singles[i] : p->data[i],
+                                 .size_bytes = p->sizes[i] * size};
+    }
     for (size_t i = 0; i < n_out; i++)
-        results[i] = (clg_call_output){
-            .name = names[i], .data = out[i], .capacity_bytes = MAX_ELEMENTS * sizeof(double)};
+        results[i] = (clg_call_output){.name = names[i],
+                                       .data = p->single ? (void *)single_results[i] : out[i],
+                                       .capacity_bytes = MAX_ELEMENTS * size};
     assert_ok(clg_session_call(s, in, p->n, results, n_out));
     for (size_t i = 0; i < n_out; i++) {
-        assert_int_equal(results[i].dtype, CLG_FLOAT64);
+        assert_int_equal(results[i].dtype, dtype);
         assert_null(results[i].value);
-        if (out_sizes) out_sizes[i] = results[i].size_bytes / sizeof(double);
+        out_sizes[i] = results[i].size_bytes / size;
+        for (size_t k = 0; p->single && k < out_sizes[i]; k++)
+            out[i][k] = (double)single_results[i][k];
     }
 }
 
@@ -104,6 +113,8 @@ static void compare(const gradient_case *c, clg_session *values, const char *wha
     static double found[MAX_INPUTS][MAX_ELEMENTS], up[1][MAX_ELEMENTS], down[1][MAX_ELEMENTS],
         wanted[MAX_ELEMENTS];
     size_t sizes[MAX_INPUTS], n;
+    const double step = c->single ? 1e-2 : 1e-5;
+    if (c->single) tolerance = 5e-3;
     for (size_t i = 0; i < at->n; i++) {
         /* a second derivative's first gradient has the name already */
         (void)snprintf(names[i], sizeof names[i], "%s_grad%s", at->names[i],
@@ -116,13 +127,13 @@ static void compare(const gradient_case *c, clg_session *values, const char *wha
         point p = *at;
         assert_int_equal(sizes[i], at->sizes[i]);
         for (size_t k = 0; k < at->sizes[i]; k++) {
-            p.data[i][k] = at->data[i][k] + STEP;
+            p.data[i][k] = at->data[i][k] + step;
             run(values, &p, &what, 1, up, &n);
             const double high = sum_of(up[0], n);
-            p.data[i][k] = at->data[i][k] - STEP;
+            p.data[i][k] = at->data[i][k] - step;
             run(values, &p, &what, 1, down, &n);
             p.data[i][k] = at->data[i][k];
-            wanted[k] = (high - sum_of(down[0], n)) / (2 * STEP);
+            wanted[k] = (high - sum_of(down[0], n)) / (2 * step);
             scale = fmax(scale, fabs(wanted[k]));
         }
         for (size_t k = 0; k < at->sizes[i]; k++)
@@ -168,9 +179,9 @@ void gradient_case_check(clg_context *context, clg_kernel_class kernels, const g
     static char text[2048];
     static point p;
     (void)snprintf(text, sizeof text,
-                   "%s weights = f64[%s]; weighted = Mul(z, weights); "
+                   "%s weights = %s[%s]; weighted = Mul(z, weights); "
                    "loss = ReduceSum(weighted) keepdims=0; out loss",
-                   c->text, c->dims);
+                   c->text, c->single ? "f32" : "f64", c->dims);
     clg_model *m = graph_text_model(c->opset ? c->opset : 18, text);
     make_point(m, c, &p);
     clg_model *first = gradient_of(m, "loss", &p);
