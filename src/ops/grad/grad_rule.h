@@ -59,6 +59,8 @@ struct op_grad {
 #define GRAD_NONE(why) OP_GRAD(.reason = (why))
 /* Reasons of several families. */
 #define GRAD_LATER GRAD_NONE("it has no rule yet")
+#define GRAD_QUANTIZED "it computes with quantised numbers"
+#define GRAD_OF_ML "operators of ai.onnx.ml are not differentiated"
 #define GRAD_OF_PASSES "it is added by passes, after gradients"
 
 /* Formulas of Gelu, by the error function or as approximated, of a formula in parentheses. */

@@ -309,6 +309,7 @@ const op_row op_rows_pad[] = {
      PAD},
     {.since = 18, OP_INPUTS(2, 4, "TPTI"), .types = types, .attributes = attributes11, PAD},
     {.name = "CenterCropPad",
+     .grad = GRAD_LATER,
      .since = 18,
      OP_INPUTS(2, 2, "TI"),
      OP_OUTPUTS(1, 1, "T"),
