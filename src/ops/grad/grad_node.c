@@ -50,7 +50,7 @@ const value_fact *grad_fact(const grad_node *c, value_id v)
 bool grad_wants(const grad_node *c, size_t i)
 {
     const value_id v = grad_in(c, i);
-    return v != VALUE_NONE && c->depends[v] && dtype_is_float(grad_fact(c, v)->dtype);
+    return v != VALUE_NONE && c->depends[v];
 }
 
 int grad_rank(grad_node *c, size_t i)

@@ -36,6 +36,12 @@ typedef struct walk {
 
 static bool is_float(const walk *w, value_id v) { return dtype_is_float(w->facts[v].dtype); }
 
+/* Results of control flow have no dtype before they are computed. */
+static bool may_be_float(const walk *w, value_id v)
+{
+    return w->facts[v].dtype == CLG_DTYPE_NONE || is_float(w, v);
+}
+
 /* ---- which values count ---------------------------------------------------------------------- */
 
 /* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */
@@ -68,7 +74,7 @@ static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
         const node *n = &g->nodes[i];
         if (n->removed || is_zero(n) || !reads_marked(n, w->depends)) continue;
         for (size_t k = 0; k < n->n_outputs; k++)
-            if (n->outputs[k] != VALUE_NONE && is_float(w, n->outputs[k]))
+            if (n->outputs[k] != VALUE_NONE && may_be_float(w, n->outputs[k]))
                 w->depends[n->outputs[k]] = true;
     }
 }
@@ -94,10 +100,11 @@ static void mark_reaching(walk *w, value_id y)
     }
 }
 
-/* Returns whether the gradient passes through the node: an output counts. */
+/* Returns whether the gradient passes through the node: an output counts, and an input does, which
+ * none does where the output is itself one of xs. */
 static bool is_on_path(const walk *w, const node *n)
 {
-    if (n->removed || is_zero(n)) return false;
+    if (n->removed || is_zero(n) || !reads_marked(n, w->depends)) return false;
     for (size_t k = 0; k < n->n_outputs; k++) {
         const value_id v = n->outputs[k];
         if (v != VALUE_NONE && v < w->n_values && w->depends[v] && w->reaches[v]) return true;
