@@ -22,9 +22,9 @@ extern "C" {
  * tensors of the model: inputs, initializers or results of nodes, but not of the bodies of control
  * flow. A value is named once.
  *
- * *out_model has the inputs of `model`. Its outputs are the gradients, in the order of xs, each with
- * the dtype and shape of its value and that value's name followed by "_grad" ("_grad_2" and so on
- * where the model has such a name); then y. Where y does not depend on a value, its gradient is
+ * *out_model has the inputs of `model`. Its outputs are the gradients, in the order of xs, each
+ * with the dtype and shape of its value and that value's name followed by "_grad" ("_grad_2" and so
+ * on where the model has such a name); then y. Where y does not depend on a value, its gradient is
  * zero. The model may be differentiated again. `model` is unchanged and may be freed; initializers
  * are shared.
  *

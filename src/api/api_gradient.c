@@ -5,9 +5,10 @@
  */
 #include "api/arguments.h"
 #include "base/strbuf.h"
-#include "clgraph/gradient.h"
 #include "ops/grad/grad.h"
 #include "session/exec/model.h"
+
+#include <clgraph/gradient.h>
 
 #include <string.h>
 

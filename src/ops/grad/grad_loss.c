@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rules of the losses of classification. Input 0 has the scores, [N, C, ...], input 1 the class of
- * each of the other positions, input 2, optional, a weight for each class. The loss of a position is
- * -weight score of its class; positions of the class ignore_index have weight 0.
+ * each of the other positions, input 2, optional, a weight for each class. The loss of a position
+ * is -weight score of its class; positions of the class ignore_index have weight 0.
  */
 #include "ops/grad/grad_rule.h"
 

@@ -5,7 +5,8 @@
  */
 #include "ops/grad/grad_rule.h"
 
-/* Returns alpha a b, each operand transposed in its last two axes if so asked, of rank 2 or more. */
+/* Returns alpha a b, of operands of rank 2 or more, each transposed in its last two axes if so
+ * asked. */
 static value_id product(grad_node *c, value_id a, bool transpose_a, value_id b, bool transpose_b,
                         float alpha)
 {

@@ -144,7 +144,7 @@ static clg_status slice_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* ---- clgraph.SliceGrad: zeros of the shape that input 1 lists, with input 0 where a slice is --- */
+/* ---- clgraph.SliceGrad: zeros of a given shape, with input 0 where a slice is ---------------- */
 
 static clg_status slice_grad_infer(op_context *c)
 {

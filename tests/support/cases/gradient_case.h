@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compares gradients (clg_model_gradient) with central differences of the model itself, in float64:
- * each element of each input is moved by a small step up and down (in float32 by a larger one). Second derivatives are those of
- * the first gradients' sum, against central differences of these.
+ * each element of each input is moved by a small step up and down (in float32 by a larger one).
+ * Second derivatives are those of the first gradients' sum, against central differences of these.
  */
 #ifndef CLG_TESTS_GRADIENT_CASE_H
 #define CLG_TESTS_GRADIENT_CASE_H
