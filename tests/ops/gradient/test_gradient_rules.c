@@ -5,7 +5,7 @@
  */
 #include "support/unit.h"
 
-#include "support/cases/gradient_case.h"
+#include "support/cases/gradient/gradient_case.h"
 #include "support/fixtures/pocl_context.h"
 
 TEST_GROUP(open_context, close_context)

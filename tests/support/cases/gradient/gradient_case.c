@@ -4,7 +4,7 @@
  */
 #include "support/unit.h"
 
-#include "support/cases/gradient_case.h"
+#include "support/cases/gradient/gradient_case.h"
 #include "support/fixtures/graph_text.h"
 
 #include <clgraph/gradient.h>

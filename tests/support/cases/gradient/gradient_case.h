@@ -27,7 +27,7 @@ typedef struct gradient_case {
     bool first_only; /* second derivatives are not compared */
     /* Inputs are f32, of an operator without float64; differences are compared to 5e-3. */
     bool single;
-    int64_t n;       /* what the symbol N stands for; 0: 2 */
+    int64_t n; /* what the symbol N stands for; 0: 2 */
 } gradient_case;
 
 /* Fails the test where a gradient differs from the differences by more than 1e-7, a second
