@@ -40,8 +40,10 @@ static value_id count_reduced(grad_node *c)
                 *out = &grad_fact(c, grad_out(c, 0))->dims;
     int64_t n_in, n_out;
     if (shape_is_known(in) && shape_is_known(out) && shape_n_elements(in, &n_in) == CLG_OK &&
-        shape_n_elements(out, &n_out) == CLG_OK)
-        return grad_number(c, n_out > 0 ? (double)(n_in / n_out) : 1);
+        shape_n_elements(out, &n_out) == CLG_OK) {
+        const int64_t count = n_out > 0 ? n_in / n_out : 1;
+        return grad_number(c, (double)count);
+    }
     const value_id n_elements = GRAD_ADD(c, "Size", grad_in(c, 0)),
                    n_results = GRAD_ADD(c, "Size", grad_out(c, 0)),
                    ratio = GRAD_ADD(c, "Div", n_elements, n_results);

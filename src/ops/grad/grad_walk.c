@@ -184,6 +184,9 @@ static clg_status visit(walk *w, node_id id)
 {
     value_id cotangents[MAX_INPUTS];
     const node *n = &w->graph->nodes[id];
+    const op_row *row = n->op;
+    if (!row || !row->grad || !row->grad->rule) /* check_rules refused it */
+        return error_set(CLG_ERROR_INTERNAL, "a %s has no gradient", n->op_type);
     if (n->n_outputs > MAX_INPUTS)
         return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "a node of %zu outputs has no gradient",
                          n->n_outputs);
@@ -192,7 +195,7 @@ static clg_status visit(walk *w, node_id id)
     grad_node c = {.graph = w->graph,
                    .id = id,
                    .node = *n,
-                   .row = n->op,
+                   .row = row,
                    .facts = w->facts,
                    .n_facts = w->n_values,
                    .depends = w->depends,
@@ -204,7 +207,7 @@ static clg_status visit(walk *w, node_id id)
         cotangents[k] = v == VALUE_NONE ? VALUE_NONE : join_parts(&c, &w->parts[v]);
         has_cotangent = has_cotangent || cotangents[k] != VALUE_NONE;
     }
-    if (c.status == CLG_OK && has_cotangent) c.row->grad->rule(&c);
+    if (c.status == CLG_OK && has_cotangent) row->grad->rule(&c);
     CLG_TRY(c.status);
     for (size_t i = 0; i < c.node.n_inputs; i++)
         if (w->given[i] != VALUE_NONE) CLG_TRY(add_part(w, c.node.inputs[i], w->given[i]));
