@@ -64,17 +64,20 @@ static bool is_zero(const node *n)
     return row && row->grad && !row->grad->rule && !row->grad->reason;
 }
 
-/* Marks the floats that depend on xs through operators whose gradient is not zero. The path ends at
- * values of other dtypes, which do not change with small changes of xs. */
+/* Marks what depends on xs through operators whose gradient is not zero. The path ends at values
+ * other than floats, which do not change with small changes of xs, as results of Cast; but not
+ * where a gradient through the operator is refused, as through QuantizeLinear. */
 static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
 {
     const graph *g = w->graph;
     for (size_t i = 0; i < n_xs; i++) w->depends[xs[i]] = true;
     for (size_t i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
+        const op_row *row = n->op;
         if (n->removed || is_zero(n) || !reads_marked(n, w->depends)) continue;
+        const bool has_rule = row && row->grad && row->grad->rule;
         for (size_t k = 0; k < n->n_outputs; k++)
-            if (n->outputs[k] != VALUE_NONE && may_be_float(w, n->outputs[k]))
+            if (n->outputs[k] != VALUE_NONE && (!has_rule || may_be_float(w, n->outputs[k])))
                 w->depends[n->outputs[k]] = true;
     }
 }

@@ -193,6 +193,17 @@ TEST(what_cannot_be_differentiated_is_named)
     clg_model_free(m);
 }
 
+/* Quantised numbers are no floats, and yet a gradient through them is not zero. */
+TEST(quantised_numbers_are_refused)
+{
+    clg_model *none,
+        *m = graph_text_model(18, "x: f32[N]; s = Constant() value_float=0.5; "
+                                  "q = QuantizeLinear(x, s); z = DequantizeLinear(q, s); out z");
+    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "(QuantizeLinear, opset 18): it computes with quantised numbers");
+    clg_model_free(m);
+}
+
 /* Control flow on the path is refused by name; beside it it stays. */
 TEST(control_flow)
 {
