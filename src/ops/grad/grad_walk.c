@@ -44,18 +44,26 @@ static bool may_be_float(const walk *w, value_id v)
 
 /* ---- which values count ---------------------------------------------------------------------- */
 
-/* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */
-static bool reads_marked(const node *n, const bool *marks)
+/* Marks of values, and whether one of those visited is marked. */
+typedef struct marks {
+    bool *of;
+    bool found;
+} marks;
+
+static void look(void *user, value_id v)
 {
-    for (size_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] != VALUE_NONE && marks[n->inputs[i]]) return true;
-    for (size_t k = 0; k < n->n_attributes; k++) {
-        if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-        const graph *body = n->attributes[k].as.graph;
-        for (size_t v = 0; v < body->n_values; v++)
-            if (body->values[v].is_outer && marks[body->values[v].outer]) return true;
-    }
-    return false;
+    marks *m = user;
+    m->found = m->found || m->of[v];
+}
+
+static void mark(void *user, value_id v) { ((marks *)user)->of[v] = true; }
+
+/* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */
+static bool reads_marked(const node *n, bool *of)
+{
+    marks m = {.of = of};
+    node_visit_uses(n, look, &m);
+    return m.found;
 }
 
 static bool is_zero(const node *n)
@@ -92,14 +100,7 @@ static void mark_reaching(walk *w, value_id y)
         for (size_t k = 0; k < n->n_outputs && !n->removed; k++)
             reaches = reaches || (n->outputs[k] != VALUE_NONE && w->reaches[n->outputs[k]]);
         if (!reaches || is_zero(n)) continue;
-        for (size_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] != VALUE_NONE) w->reaches[n->inputs[k]] = true;
-        for (size_t k = 0; k < n->n_attributes; k++) {
-            if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-            const graph *body = n->attributes[k].as.graph;
-            for (size_t v = 0; v < body->n_values; v++)
-                if (body->values[v].is_outer) w->reaches[body->values[v].outer] = true;
-        }
+        node_visit_uses(n, mark, &(marks){.of = w->reaches});
     }
 }
 
