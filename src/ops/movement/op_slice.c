@@ -151,6 +151,8 @@ static clg_status slice_grad_infer(op_context *c)
     bool known;
     shape dims;
     CLG_TRY(op_need_dims(c, 1, &known, &dims));
+    if (known && !shape_is_known(&dims))
+        return op_error(c, CLG_ERROR_SHAPE, "a dimension is negative");
     for (size_t i = 2; i < c->n_inputs; i++)
         if (op_has_input(c, i)) (void)op_need(c, i);
     fact_set(&c->outputs[0], c->inputs[0].dtype, &dims);

@@ -27,6 +27,8 @@ static clg_status sum_to_infer(op_context *c)
     char wanted[SHAPE_TEXT_BYTES], given[SHAPE_TEXT_BYTES];
     const shape *from = &c->inputs[0].dims;
     CLG_TRY(op_need_dims(c, 1, &known, &to));
+    if (known && !shape_is_known(&to))
+        return op_error(c, CLG_ERROR_SHAPE, "a dimension to sum to is negative");
     if (known && (shape_broadcast(from, &to, &whole) != CLG_OK ||
                   (shape_is_known(from) && !shape_equal(&whole, from))))
         return op_error(c, CLG_ERROR_SHAPE, "shape %s is not broadcast from %s",
