@@ -187,6 +187,9 @@ typedef struct clg_operator_info {
     int since, until;   /* first and last opset version; until 0: no last one */
     const char *dtypes; /* "T: float32, float16; I: int64" */
     const char *place;  /* "device", "shape arithmetic", ... */
+    /* "yes": clg_model_gradient passes through it; "zero": its results do not change with small
+     * changes of its inputs; else why it cannot. */
+    const char *gradient;
 } clg_operator_info;
 /* Lists all supported operators, by family; freed by clg_operator_list_free, which accepts NULL. */
 CLG_API CLG_MUST_USE clg_status clg_operator_list(clg_operator_info **out_operators,

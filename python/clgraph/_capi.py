@@ -268,6 +268,7 @@ class clg_operator_info(Structure):
         ("until", c_int),
         ("dtypes", c_char_p),
         ("place", c_char_p),
+        ("gradient", c_char_p),
     ]
 
 
@@ -536,6 +537,7 @@ FUNCTIONS = {
     "clg_model_flops": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p]),
     "clg_model_free": (None, [c_void_p]),
     "clg_model_get_info": (c_int, [c_void_p, c_void_p]),
+    "clg_model_gradient": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, c_void_p]),
     "clg_model_input": (c_void_p, [c_void_p, c_size_t]),
     "clg_model_load_file": (c_int, [c_char_p, c_void_p, c_void_p]),
     "clg_model_load_memory": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p]),

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "onnx/onnx.h"
 #include "ops/core/op.h"
+#include "ops/grad/grad_rule.h"
 #include "session/exec/model.h"
 
 #include <clgraph/inspect.h>
@@ -323,7 +324,11 @@ static clg_status describe_row(arena *memory, const op_family *family, const op_
                                 .dtypes = copy,
                                 .place = row->flags & OP_HOST ? "host"
                                          : is_shape           ? "shape arithmetic"
-                                                              : "device"};
+                                                              : "device",
+                                .gradient = !row->grad          ? "there is no rule for it"
+                                            : row->grad->rule   ? "yes"
+                                            : row->grad->reason ? row->grad->reason
+                                                                : "zero"};
     return CLG_OK;
 }
 

@@ -148,6 +148,8 @@ clg_status graph_add_input(graph *g, value_id v);
 /* Appends an output. Bodies of loops may return one value twice; the outermost graph may not, which
  * graph_check enforces. */
 clg_status graph_add_output(graph *g, value_id v);
+/* Makes the graph one without outputs; the values stay. */
+void graph_clear_outputs(graph *g);
 /* Returns whether a node, an input, a constant or the enclosing graph defines the value. */
 bool value_is_defined(const value *v);
 /* Adds a node. Copies names and ids; trailing VALUE_NONEs are dropped. opset is taken from the
@@ -155,6 +157,8 @@ bool value_is_defined(const value *v);
 clg_status graph_add_node(graph *g, const char *domain, const char *op_type, const char *name,
                           size_t n_inputs, const value_id *inputs, size_t n_outputs,
                           const value_id *outputs, node_id *out_node);
+/* Appends an output to the node: a value that nothing defines yet. */
+clg_status node_add_output(graph *g, node_id n, value_id v);
 /* Appends an attribute to the node: name, lists and strings are copied into the arena, tensors are
  * retained, ownership of a graph is transferred. Rejects a second attribute of that name. */
 clg_status node_add_attribute(graph *g, node_id n, const graph_attribute *a);

@@ -24,6 +24,24 @@ void graph_remove_node(graph *g, node_id id)
     }
 }
 
+void graph_clear_outputs(graph *g)
+{
+    for (size_t i = 0; i < g->n_outputs; i++) g->values[g->outputs[i]].is_output = false;
+    g->n_outputs = 0;
+}
+
+clg_status node_add_output(graph *g, node_id id, value_id v)
+{
+    node *n = &g->nodes[id];
+    value_id *outputs = arena_alloc(&g->memory, n->n_outputs + 1, sizeof *outputs);
+    if (!outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n->n_outputs; i++) outputs[i] = n->outputs[i];
+    outputs[n->n_outputs++] = v;
+    n->outputs = outputs;
+    g->values[v].producer = id;
+    return CLG_OK;
+}
+
 void node_visit_uses(const node *n, void (*visit)(void *user, value_id v), void *user)
 {
     for (size_t k = 0; k < n->n_inputs; k++)

@@ -96,7 +96,7 @@ static bool continues(const clg_operator_info *a, const clg_operator_info *b)
 {
     return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0 &&
            a->until + 1 == b->since && strcmp(a->dtypes, b->dtypes) == 0 &&
-           strcmp(a->place, b->place) == 0;
+           strcmp(a->place, b->place) == 0 && strcmp(a->gradient, b->gradient) == 0;
 }
 
 static void print_row(const clg_operator_info *row)
@@ -108,7 +108,7 @@ static void print_row(const clg_operator_info *row)
         printf(" to %d", row->until);
     printf(" | ");
     print_dtypes(row->dtypes);
-    printf(" | %s |\n", row->place);
+    printf(" | %s | %s |\n", row->place, row->gradient);
 }
 
 static bool is_other_domain(const clg_operator_info *rows, size_t i)
@@ -119,7 +119,8 @@ static bool is_other_domain(const clg_operator_info *rows, size_t i)
 static void print_heading(const char *domain)
 {
     printf("\n## %s\n\n", domain[0] ? domain : "ai.onnx, the default domain");
-    printf("| operator | opset versions | element types | computed |\n|---|---|---|---|\n");
+    printf("| operator | opset versions | element types | computed | gradient |\n"
+           "|---|---|---|---|---|\n");
 }
 
 static const char title[] =
@@ -145,7 +146,10 @@ static const char introduction[] =
     "- *device*: kernels, or a view of memory where nothing has to move. Small known numbers, as\n"
     "  in arithmetic on shapes, are computed while a run is planned. *shape arithmetic*: only\n"
     "  there. *host*: control flow and lists of values, which the planner walks; what is computed\n"
-    "  inside of them is computed as everywhere.\n";
+    "  inside of them is computed as everywhere.\n"
+    "- *gradient*: whether `clg_model_gradient` passes through it. *zero*: its results are steps, "
+    "or\n"
+    "  no floats; else the reason why a model is refused if a gradient would have to pass.\n";
 
 static void print_all(clg_operator_info *rows, size_t n)
 {

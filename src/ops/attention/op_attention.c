@@ -11,6 +11,7 @@
  */
 #include "ops/attention/attention.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <math.h>
@@ -371,10 +372,10 @@ static const op_attribute microsoft_rotary_attributes[] = {
 
 #define ATTENTION(first, last, n_inputs, letters, attribute_list)                                  \
     {                                                                                              \
-        .name = "Attention", .since = first, .batch = BATCH_AT("000m000", "0"), .until = last,     \
-        OP_INPUTS(3, n_inputs, letters), OP_OUTPUTS(1, 4, "TTTT"), .types = types,                 \
-        .attributes = attribute_list, .infer = attention_infer, .takes_strided = attention_takes,  \
-        .lower = attention_lower                                                                   \
+        .name = "Attention", .grad = GRAD_LATER, .since = first,                                   \
+        .batch = BATCH_AT("000m000", "0"), .until = last, OP_INPUTS(3, n_inputs, letters),         \
+        OP_OUTPUTS(1, 4, "TTTT"), .types = types, .attributes = attribute_list,                    \
+        .infer = attention_infer, .takes_strided = attention_takes, .lower = attention_lower       \
     }
 
 const op_row op_rows_attention[] = {
@@ -382,6 +383,7 @@ const op_row op_rows_attention[] = {
     ATTENTION(25, 0, 7, "TTTMTTI", attributes_25),
     ATTENTION(24, 24, 7, "TTTMTTI", attributes),
     {.name = "RotaryEmbedding",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("0tt0", "0"),
      .since = 23,
      OP_INPUTS(3, 4, "TTTI"),
@@ -392,6 +394,7 @@ const op_row op_rows_attention[] = {
      .lower = rotary_lower,
      .param = &onnx_inputs},
     {.name = "RotaryEmbedding",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("00", "0"),
      .domain = "com.microsoft",
      .since = 1,

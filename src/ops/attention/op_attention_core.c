@@ -13,6 +13,7 @@
  * attention_append. See decision 38.
  */
 #include "ops/attention/attention.h"
+#include "ops/grad/grad_rule.h"
 
 #include <math.h>
 
@@ -155,6 +156,7 @@ static const op_attribute append_attributes[] = {{"keeps", ATTRIBUTE_INT, false,
 
 const op_row op_rows_attention_core[] = {
     {.name = "AttentionCore",
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      .domain = "clgraph",
      .since = 1,
      OP_INPUTS(3, 7, "TTTMTIT"),
@@ -164,6 +166,7 @@ const op_row op_rows_attention_core[] = {
      .infer = core_infer,
      .lower = core_lower},
     {.name = "CacheAppend",
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      .domain = "clgraph",
      .since = 1,
      OP_INPUTS(2, 3, "TTI"),

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "ops/attention/attention.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
 #include "ops/quant/qmatmul.h"
@@ -537,6 +538,7 @@ static const op_attribute multi_attributes[] = {
 
 const op_row op_rows_attention_fused[] = {
     {.name = "Attention",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("0..010", "01"),
      .domain = "com.microsoft",
      .since = 1,
@@ -549,6 +551,7 @@ const op_row op_rows_attention_fused[] = {
      .lower = fused_lower,
      .param = &float_inputs},
     {.name = "QAttention",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_AT("0....0..1", "01"),
      .domain = "com.microsoft",
      .since = 1,
@@ -561,6 +564,7 @@ const op_row op_rows_attention_fused[] = {
      .lower = fused_lower,
      .param = &quantized_inputs},
     {.name = "MultiHeadAttention",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("000.0000", "0"),
      .domain = "com.microsoft",
      .since = 1,

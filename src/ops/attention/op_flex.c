@@ -5,6 +5,7 @@
  * (passes/decompose/pass_flex.c), so that it is not lowered.
  */
 #include "ops/core/op.h"
+#include "ops/grad/grad_rule.h"
 
 enum { Q, K, V };
 
@@ -58,6 +59,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_flex[] = {
     {.name = "FlexAttention",
+     .grad = GRAD_LATER,
      .domain = "ai.onnx.preview",
      .since = 1,
      OP_INPUTS(3, 3, "T"),

@@ -7,6 +7,7 @@
  */
 #include "ops/attention/attention.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -317,6 +318,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_gqa[] = {
     {.name = "GroupQueryAttention",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("000000...00", "0"),
      .domain = "com.microsoft",
      .since = 1,

@@ -4,6 +4,7 @@
  * which every token updates by one of four rules. See cl/attention/linear_attention.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -139,6 +140,7 @@ static const op_types types[] = {{'T', NARROW_OR_FLOAT}, {'S', NARROW_OR_FLOAT},
 
 const op_row op_rows_linear_attention[] = {
     {.name = "LinearAttention",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("000000", "0"),
      .since = 27,
      OP_INPUTS(3, 6, "TTTSTT"),

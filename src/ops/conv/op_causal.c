@@ -5,6 +5,7 @@
  * of the sequence. Kernels: cl/conv/causal.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -79,6 +80,7 @@ static const op_types types[] = {
 
 const op_row op_rows_causal[] = {
     {.name = "CausalConvWithState",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("0..0", "0"),
      .since = 27,
      OP_INPUTS(2, 4, "T"),

@@ -8,6 +8,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/conv/conv.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 
@@ -58,6 +59,7 @@ static const op_attribute microsoft_attributes[] = {
 
 const op_row op_rows_conv[] = {
     {.name = "Conv",
+     .grad = GRAD_LATER,
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(2, 3, "T"),
@@ -65,6 +67,7 @@ const op_row op_rows_conv[] = {
      .attributes = attributes,
      CONV},
     {.name = "FusedConv",
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      .domain = "clgraph",
      .since = 1,
      OP_INPUTS(2, 4, "T"),
@@ -72,6 +75,7 @@ const op_row op_rows_conv[] = {
      .attributes = fused_attributes,
      CONV},
     {.name = "FusedConv",
+     .grad = GRAD_LATER,
      .domain = "com.microsoft",
      .batch = BATCH_AT("0..0", "0"),
      .since = 1,

@@ -14,6 +14,7 @@
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/conv/winograd.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -145,6 +146,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_conv_blocked[] = {
     {.name = "BlockedConv",
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      .domain = "clgraph",
      .since = 1,
      OP_INPUTS(2, 6, "T"),

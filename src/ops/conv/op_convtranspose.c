@@ -6,6 +6,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/conv/conv_desc.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -327,6 +328,7 @@ static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, f
 
 const op_row op_rows_convtranspose[] = {
     {.name = "ConvTranspose",
+     .grad = GRAD_LATER,
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(2, 3, "T"),
@@ -337,6 +339,7 @@ const op_row op_rows_convtranspose[] = {
      .infer = transpose_infer,
      .lower = transpose_lower},
     {.name = "Col2Im",
+     .grad = GRAD_LATER,
      .batch = BATCH_FIRST,
      .since = 18,
      OP_INPUTS(3, 3, "TII"),

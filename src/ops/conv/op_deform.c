@@ -5,6 +5,7 @@
  * sums.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -139,6 +140,7 @@ static const op_attribute attributes[] = {{"dilations", ATTRIBUTE_INTS, false, O
 
 const op_row op_rows_deform[] = {
     {.name = "DeformConv",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("0.0.0", "0"),
      .since = 19,
      OP_INPUTS(3, 5, "T"),

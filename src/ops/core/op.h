@@ -32,6 +32,7 @@ typedef struct value_fact {
 
 typedef struct op_row op_row;
 typedef struct op_batch op_batch;
+typedef struct op_grad op_grad;
 
 /* The arguments of infer and eval. */
 typedef struct op_context {
@@ -283,6 +284,8 @@ struct op_row {
     /* How the rows of a batch pass through it (ops/batch/batch_rule.h). NULL: not known, and
      * refused where an input depends on the batch. */
     const op_batch *batch;
+    /* How a gradient passes through it (ops/grad/grad_rule.h). NULL: not known, and refused. */
+    const op_grad *grad;
     const void *param; /* data that the family defines: an expression, a reduction */
 };
 

@@ -7,6 +7,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/core/op.h"
+#include "ops/grad/grad_rule.h"
 
 static clg_status control_infer(op_context *c)
 {
@@ -56,8 +57,10 @@ static const op_attribute join_attributes[] = {
 #define CONTROL(op_kind) (&(const op_control){op_kind})
 #define ROW_OF(row_flags, row_name, from, n_out, op_kind, ...)                                     \
     {                                                                                              \
-        .name = row_name, .since = from, OP_OUTPUTS(1, n_out, "?"), .flags = row_flags,            \
-        .infer = control_infer, .param = CONTROL(op_kind), __VA_ARGS__                             \
+        .name = row_name,                                                                          \
+        .grad = GRAD_NONE("gradients do not pass through control flow and sequences"),             \
+        .since = from, OP_OUTPUTS(1, n_out, "?"), .flags = row_flags, .infer = control_infer,      \
+        .param = CONTROL(op_kind), __VA_ARGS__                                                     \
     }
 #define ROW(...) ROW_OF(CONTROL_FLAGS, __VA_ARGS__)
 #define ROW_LACKING(...) ROW_OF(CONTROL_FLAGS | OP_MAY_LACK, __VA_ARGS__)

@@ -5,6 +5,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/core/op.h"
+#include "ops/grad/grad_rule.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -222,25 +223,26 @@ static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false
     }
 
 const op_row op_rows_shape[] = {
-    ROW("Shape", 1, 14, .batch = BATCH_SHAPES(batch_pass_shape, BATCH_ALL), OP_INPUTS(1, 1, "T"),
-        OP_OUTPUTS(1, 1, "L"), .types = output_int64,
+    ROW("Shape", 1, 14, .grad = GRAD_ZERO, .batch = BATCH_SHAPES(batch_pass_shape, BATCH_ALL),
+        OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
         .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = shape_infer,
         .eval = shape_eval),
-    ROW("Shape", 15, 0, .batch = BATCH_SHAPES(batch_pass_shape, BATCH_ALL), OP_INPUTS(1, 1, "T"),
-        OP_OUTPUTS(1, 1, "L"), .types = output_int64, .attributes = shape_attributes,
-        .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = shape_infer,
-        .eval = shape_eval),
-    ROW("Size", 1, 0, .batch = BATCH_SHAPES(batch_pass_size, BATCH_ALL), OP_INPUTS(1, 1, "T"),
-        OP_OUTPUTS(1, 1, "L"), .types = output_int64,
+    ROW("Shape", 15, 0, .grad = GRAD_ZERO, .batch = BATCH_SHAPES(batch_pass_shape, BATCH_ALL),
+        OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
+        .attributes = shape_attributes, .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES,
+        .infer = shape_infer, .eval = shape_eval),
+    ROW("Size", 1, 0, .grad = GRAD_ZERO, .batch = BATCH_SHAPES(batch_pass_size, BATCH_ALL),
+        OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
         .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = size_infer, .eval = size_eval),
-    ROW("Constant", 1, 11, OP_OUTPUTS(1, 1, "?"), .attributes = value_attribute,
+    ROW("Constant", 1, 11, .grad = GRAD_ZERO, OP_OUTPUTS(1, 1, "?"), .attributes = value_attribute,
         .flags = OP_EVAL_ONLY, .check = constant_check, .infer = constant_infer,
         .eval = constant_eval),
-    ROW("Constant", 12, 0, OP_OUTPUTS(1, 1, "?"), .attributes = constant_attributes,
-        .flags = OP_EVAL_ONLY, .check = constant_check, .infer = constant_infer,
-        .eval = constant_eval),
-    ROW("ConstantOfShape", 9, 0, .batch = BATCH_SHAPES(batch_pass_fill, 0), OP_INPUTS(1, 1, "I"),
-        OP_OUTPUTS(1, 1, "?"), .types = int_list, .attributes = value_attribute,
-        .check = fill_check, .infer = fill_infer, .eval = fill_eval, .lower = fill_lower),
+    ROW("Constant", 12, 0, .grad = GRAD_ZERO, OP_OUTPUTS(1, 1, "?"),
+        .attributes = constant_attributes, .flags = OP_EVAL_ONLY, .check = constant_check,
+        .infer = constant_infer, .eval = constant_eval),
+    ROW("ConstantOfShape", 9, 0, .grad = GRAD_ZERO, .batch = BATCH_SHAPES(batch_pass_fill, 0),
+        OP_INPUTS(1, 1, "I"), OP_OUTPUTS(1, 1, "?"), .types = int_list,
+        .attributes = value_attribute, .check = fill_check, .infer = fill_infer, .eval = fill_eval,
+        .lower = fill_lower),
 };
 const size_t n_op_rows_shape = sizeof op_rows_shape / sizeof op_rows_shape[0];

@@ -6,6 +6,7 @@
  * smooth lengths, n^2 for a prime.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
@@ -331,6 +332,7 @@ static const op_attribute stft_17[] = {{"onesided", ATTRIBUTE_INT, false, OP_BOO
 
 const op_row op_rows_dft[] = {
     {.name = "DFT",
+     .grad = GRAD_LATER,
      .since = 17,
      .until = 19,
      OP_INPUTS(1, 2, "TL"),
@@ -339,6 +341,7 @@ const op_row op_rows_dft[] = {
      .lower = dft_lower,
      TRANSFORM},
     {.name = "DFT",
+     .grad = GRAD_LATER,
      .since = 20,
      OP_INPUTS(1, 3, "TLA"),
      .attributes = dft_20,
@@ -346,6 +349,7 @@ const op_row op_rows_dft[] = {
      .lower = dft_lower,
      TRANSFORM},
     {.name = "STFT",
+     .grad = GRAD_LATER,
      .batch = BATCH_FIRST,
      .since = 17,
      OP_INPUTS(2, 4, "TLTL"),

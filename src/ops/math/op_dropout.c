@@ -4,6 +4,7 @@
  * training, with a non-zero ratio, cl/math/random.cl draws which elements to keep.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/math/random.h"
 
 /* Returns t; NULL if it is NULL (unknown or absent) or has no elements. */
@@ -107,7 +108,7 @@ static const op_attribute attributes_12[] = {{"seed", ATTRIBUTE_INT, false, OP_A
         OP_OUTPUTS(1, 2, out), .types = types, .attributes = list, .flags = OP_RANDOM,             \
         .infer = dropout_infer,                                                                    \
         .batch = OP_BATCH(.pass = batch_pass_dropout, .rows = 1, .always = true),                  \
-        .eval = dropout_eval, .lower = dropout_lower                                               \
+        .grad = GRAD_BY(grad_pass_dropout), .eval = dropout_eval, .lower = dropout_lower           \
     }
 
 const op_row op_rows_dropout[] = {

@@ -5,6 +5,7 @@
  * tensors, their gradients, and one or two groups of optimizer states. Kernel:
  * cl/math/optimizer.cl.
  */
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -145,9 +146,10 @@ static const optimizer_op momentum = {
 
 #define ROW(row_name, min, list, kind)                                                             \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.preview.training", .since = 1,                        \
-        OP_INPUTS(min, OP_ANY_NUMBER, "RIX"), OP_OUTPUTS(1, OP_ANY_NUMBER, "X"), .types = types,   \
-        .attributes = list, .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind)   \
+        .name = row_name, .grad = GRAD_NONE("it is a step of training"),                           \
+        .domain = "ai.onnx.preview.training", .since = 1, OP_INPUTS(min, OP_ANY_NUMBER, "RIX"),    \
+        OP_OUTPUTS(1, OP_ANY_NUMBER, "X"), .types = types, .attributes = list,                     \
+        .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind)                       \
     }
 
 const op_row op_rows_optimizer[] = {

@@ -3,6 +3,7 @@
  * Lowers random operators to cl/math/random.cl: RandomUniform and RandomNormal, RandomUniformLike
  * and RandomNormalLike (whose shape is that of an input), Bernoulli and Multinomial.
  */
+#include "ops/grad/grad_rule.h"
 #include "ops/math/random.h"
 
 #include "base/hash.h"
@@ -199,8 +200,8 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0}};
 
 #define ROW(row_name, first, n_in, list, set, ...)                                                 \
     {                                                                                              \
-        .name = row_name, .since = first, OP_INPUTS(n_in, n_in, "T"), OP_OUTPUTS(1, 1, "?"),       \
-        .attributes = list, .types = set, .flags = OP_RANDOM, __VA_ARGS__                          \
+        .name = row_name, .grad = GRAD_ZERO, .since = first, OP_INPUTS(n_in, n_in, "T"),           \
+        OP_OUTPUTS(1, 1, "?"), .attributes = list, .types = set, .flags = OP_RANDOM, __VA_ARGS__   \
     }
 
 const op_row op_rows_random[] = {

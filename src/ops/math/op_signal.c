@@ -3,6 +3,7 @@
  * Lowers HannWindow, HammingWindow, BlackmanWindow and MelWeightMatrix (ONNX 17). Kernels:
  * cl/math/signal.cl.
  */
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
@@ -139,8 +140,9 @@ static const op_attribute mel_attributes[] = {
 #define SIGNAL .since = 17, OP_OUTPUTS(1, 1, "?"), .types = types
 #define WINDOW(row_name, row)                                                                      \
     {                                                                                              \
-        .name = row_name, OP_INPUTS(1, 1, "I"), .attributes = window_attributes,                   \
-        .infer = window_infer, .lower = window_lower, .param = &(row), SIGNAL                      \
+        .name = row_name, .grad = GRAD_ZERO, OP_INPUTS(1, 1, "I"),                                 \
+        .attributes = window_attributes, .infer = window_infer, .lower = window_lower,             \
+        .param = &(row), SIGNAL                                                                    \
     }
 
 const op_row op_rows_signal[] = {
@@ -148,6 +150,7 @@ const op_row op_rows_signal[] = {
     WINDOW("HammingWindow", hamming),
     WINDOW("BlackmanWindow", blackman),
     {.name = "MelWeightMatrix",
+     .grad = GRAD_LATER,
      OP_INPUTS(5, 5, "IIIFF"),
      .attributes = mel_attributes,
      .infer = mel_infer,

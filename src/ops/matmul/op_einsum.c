@@ -10,6 +10,7 @@
  */
 #include "base/checked.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/einsum.h"
 #include "ops/matmul/gemm.h"
@@ -508,6 +509,7 @@ static const op_attribute attributes[] = {{"equation", ATTRIBUTE_STRING, true, O
 
 const op_row op_rows_einsum[] = {
     {.name = "Einsum",
+     .grad = GRAD_BY(grad_pass_einsum),
      .batch = BATCH_BY(batch_pass_einsum, BATCH_ALL),
      .since = 12,
      OP_INPUTS(1, OP_ANY_NUMBER, "T"),

@@ -4,6 +4,7 @@
  * to GEMMs with at most two batch dimensions (gemm.h). MatMuls with more become several GEMMs.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/matmul_shape.h"
@@ -286,6 +287,7 @@ static clg_status matmul_lower(lower_context *c)
     (DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_UINT32) | DTYPE_BIT(CLG_UINT64))
 static const op_types types[] = {{'T', TILED | WHOLE | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 static const op_types fused_types[] = {{'T', TILED}, {0}};
+static const op_types transposed_types[] = {{'T', TILED | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 
 #define GEMM_ATTRIBUTES                                                                            \
     {"alpha", ATTRIBUTE_FLOAT, false, OP_ANY}, {"beta", ATTRIBUTE_FLOAT, false, OP_ANY},           \
@@ -314,6 +316,7 @@ static const op_attribute fused_matmul_attributes[] = {EPILOGUE_ATTRIBUTES{0}};
 const op_row op_rows_gemm[] = {
     {.name = "Gemm",
      .since = 1,
+     .grad = GRAD_NONE("before opset 7 an attribute says how it broadcasts"),
      .until = 6,
      .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 1, 2),
      OP_INPUTS(3, 3, "T"),
@@ -322,12 +325,14 @@ const op_row op_rows_gemm[] = {
      GEMM},
     {.name = "Gemm",
      .since = 7,
+     .grad = GRAD_BY(grad_pass_gemm),
      .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 1, 2),
      OP_INPUTS(2, 3, "T"),
      .types = types,
      .attributes = gemm_attributes,
      GEMM},
     {.name = "MatMul",
+     .grad = GRAD_BY(grad_pass_matmul),
      .since = 1,
      .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 1),
      OP_INPUTS(2, 2, "T"),
@@ -335,6 +340,7 @@ const op_row op_rows_gemm[] = {
      MATMUL},
     {.name = "FusedGemm",
      CLGRAPH,
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      OP_INPUTS(2, 4, "T"),
      .types = fused_types,
      .attributes = fused_gemm_attributes,
@@ -342,6 +348,7 @@ const op_row op_rows_gemm[] = {
      GEMM},
     {.name = "FusedMatMul",
      CLGRAPH,
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      OP_INPUTS(2, 4, "T"),
      .types = fused_types,
      .attributes = fused_matmul_attributes,
@@ -349,6 +356,7 @@ const op_row op_rows_gemm[] = {
      MATMUL},
     {.name = "FusedGemm",
      MICROSOFT,
+     .grad = GRAD_LATER,
      OP_INPUTS(2, 3, "T"),
      .types = fused_types,
      .attributes = microsoft_gemm_attributes,
@@ -356,8 +364,9 @@ const op_row op_rows_gemm[] = {
      GEMM},
     {.name = "FusedMatMul",
      MICROSOFT,
+     .grad = GRAD_BY(grad_pass_matmul),
      OP_INPUTS(2, 2, "T"),
-     .types = fused_types,
+     .types = transposed_types,
      .attributes = microsoft_matmul_attributes,
      .check = microsoft_check,
      MATMUL},

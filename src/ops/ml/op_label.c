@@ -6,6 +6,7 @@
  */
 #include "base/hash_map.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/ml/strings.h"
 
 #include <math.h>
@@ -324,8 +325,8 @@ static const op_attribute onehot_attributes[] = {{"cats_int64s", ATTRIBUTE_INTS,
 
 #define ROW(row_name, from, to, set, list, ...)                                                    \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.ml", .since = from, .until = to,                      \
-        OP_INPUTS(1, 1, "T"), .types = set, .attributes = list, __VA_ARGS__                        \
+        .name = row_name, .grad = GRAD_NONE(GRAD_OF_ML), .domain = "ai.onnx.ml", .since = from,    \
+        .until = to, OP_INPUTS(1, 1, "T"), .types = set, .attributes = list, __VA_ARGS__           \
     }
 #define LABEL                                                                                      \
     OP_OUTPUTS(1, 1, "?"), .flags = OP_HOST, .check = label_check, .infer = label_infer,           \

@@ -4,6 +4,7 @@
  * DictVectorizer and CastMap, which convert maps to tensors. This file checks their attributes and
  * infers their results; the planner executes them (plan/control/map_type.c).
  */
+#include "ops/grad/grad_rule.h"
 #include "ops/ml/labels.h"
 #include "ops/ml/maps.h"
 
@@ -99,9 +100,10 @@ static const op_attribute cast_attributes[] = {
 
 #define ROW(row_name, letters, op_kind, ...)                                                       \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(1, 1, letters),            \
-        OP_OUTPUTS(1, 1, "?"), .flags = OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK,                    \
-        .param = &(const op_control){op_kind}, __VA_ARGS__                                         \
+        .name = row_name, .grad = GRAD_NONE(GRAD_OF_ML), .domain = "ai.onnx.ml", .since = 1,       \
+        OP_INPUTS(1, 1, letters), OP_OUTPUTS(1, 1, "?"),                                           \
+        .flags = OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK, .param = &(const op_control){op_kind},    \
+        __VA_ARGS__                                                                                \
     }
 
 const op_row op_rows_map[] = {

@@ -6,6 +6,7 @@
  * strings in tables run on the host (op_label.c).
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
 #include "tensor/tensor.h"
@@ -312,8 +313,8 @@ static const op_attribute vectorizer_attributes[] = {
 
 #define ROW(row_name, min, max, n_out, in, out, ...)                                               \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(min, max, in),             \
-        OP_OUTPUTS(1, n_out, out), .lower = not_decomposed, __VA_ARGS__                            \
+        .name = row_name, .grad = GRAD_NONE(GRAD_OF_ML), .domain = "ai.onnx.ml", .since = 1,       \
+        OP_INPUTS(min, max, in), OP_OUTPUTS(1, n_out, out), .lower = not_decomposed, __VA_ARGS__   \
     }
 
 const op_row op_rows_ml[] = {
@@ -324,6 +325,7 @@ const op_row op_rows_ml[] = {
         .attributes = tree_regressor_attributes, .check = tree_regressor_check,
         .infer = regressor_infer, .batch = BATCH_AT("v", "0")),
     {.name = "TreeEnsemble",
+     .grad = GRAD_NONE(GRAD_OF_ML),
      .domain = "ai.onnx.ml",
      .since = 5,
      OP_INPUTS(1, 1, "T"),

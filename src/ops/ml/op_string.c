@@ -5,6 +5,7 @@
  */
 #include "base/strbuf.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/ml/regex.h"
 #include "ops/ml/strings.h"
 
@@ -267,8 +268,8 @@ static const op_attribute regex_attributes[] = {{"pattern", ATTRIBUTE_STRING, tr
 
 #define ROW(row_name, from, n_in, n_out, in, out, ...)                                             \
     {                                                                                              \
-        .name = row_name, .since = from, OP_INPUTS(n_in, n_in, in), OP_OUTPUTS(1, n_out, out),     \
-        .types = types, .flags = OP_HOST, __VA_ARGS__                                              \
+        .name = row_name, .grad = GRAD_ZERO, .since = from, OP_INPUTS(n_in, n_in, in),             \
+        OP_OUTPUTS(1, n_out, out), .types = types, .flags = OP_HOST, __VA_ARGS__                   \
     }
 
 const op_row op_rows_string[] = {

@@ -6,6 +6,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/core/op.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/ml/labels.h"
 #include "ops/ml/svm.h"
@@ -216,7 +217,8 @@ static const op_attribute votes_attributes[] = {{"classes", ATTRIBUTE_INT, true,
 
 #define ROW(row_domain, row_name, ...)                                                             \
     {                                                                                              \
-        .name = row_name, .domain = row_domain, .since = 1, .types = types, __VA_ARGS__            \
+        .name = row_name, .grad = GRAD_NONE(GRAD_OF_ML), .domain = row_domain, .since = 1,         \
+        .types = types, __VA_ARGS__                                                                \
     }
 
 const op_row op_rows_svm[] = {

@@ -7,6 +7,7 @@
 #include "base/hash_map.h"
 #include "base/strbuf.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/ml/strings.h"
 
 #include <inttypes.h>
@@ -233,6 +234,7 @@ static const op_attribute attributes[] = {{"max_gram_length", ATTRIBUTE_INT, tru
 
 const op_row op_rows_tfidf[] = {
     {.name = "TfIdfVectorizer",
+     .grad = GRAD_ZERO,
      .batch = BATCH_AT("v", "0"),
      .since = 9,
      OP_INPUTS(1, 1, "T"),

@@ -4,6 +4,7 @@
  * (pass_ml.c), and clgraph.Scores, the last step of classifiers and regressors. Kernels:
  * cl/ml/tree.cl, cl/ml/scores.cl.
  */
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/ml/tree.h"
 
@@ -134,6 +135,7 @@ static const op_attribute scores_attributes[] = {{"form", ATTRIBUTE_INT, true, O
 
 const op_row op_rows_tree[] = {
     {.name = "TreeEnsemble",
+     .grad = GRAD_NONE(GRAD_OF_ML),
      .domain = "clgraph",
      .since = 1,
      OP_INPUTS(7, 7, "TIVIIFF"),
@@ -143,6 +145,7 @@ const op_row op_rows_tree[] = {
      .infer = tree_infer,
      .lower = tree_lower},
     {.name = "Scores",
+     .grad = GRAD_NONE(GRAD_OF_ML),
      .domain = "clgraph",
      .since = 1,
      OP_INPUTS(1, 1, "F"),

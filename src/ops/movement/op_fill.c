@@ -4,6 +4,7 @@
  * Kernels: cl/movement/fill.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -265,6 +266,7 @@ static const op_types onehot_types[] = {
 
 const op_row op_rows_fill[] = {
     {.name = "Range",
+     .grad = GRAD_LATER,
      .batch = BATCH_SHAPES(batch_pass_range, 0),
      .since = 27,
      OP_INPUTS(3, 3, "T"),
@@ -275,6 +277,7 @@ const op_row op_rows_fill[] = {
      .eval = range_eval,
      .lower = range_lower},
     {.name = "Range",
+     .grad = GRAD_LATER,
      .batch = BATCH_SHAPES(batch_pass_range, 0),
      .since = 11,
      .until = 26,
@@ -285,6 +288,7 @@ const op_row op_rows_fill[] = {
      .eval = range_eval,
      .lower = range_lower},
     {.name = "EyeLike",
+     .grad = GRAD_ZERO,
      .batch = BATCH_NEVER("its result depends on the number of rows"),
      .since = 9,
      OP_INPUTS(1, 1, "T"),
@@ -293,6 +297,7 @@ const op_row op_rows_fill[] = {
      .infer = eye_infer,
      .lower = eye_lower},
     {.name = "Trilu",
+     .grad = GRAD_BY(grad_pass_trilu),
      .batch = BATCH_INNER(2),
      .since = 14,
      OP_INPUTS(1, 2, "TK"),
@@ -302,6 +307,7 @@ const op_row op_rows_fill[] = {
      .infer = trilu_infer,
      .lower = trilu_lower},
     {.name = "OneHot",
+     .grad = GRAD_LATER,
      .batch = OP_BATCH(.pass = batch_pass_onehot, .rows = 1, .attribute = "axis", .fallback = -1),
      .since = 9,
      OP_INPUTS(3, 3, "IDT"),

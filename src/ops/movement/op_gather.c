@@ -5,6 +5,7 @@
  * Kernels: cl/movement/gather.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/gather.h"
@@ -287,6 +288,7 @@ static const op_types types64[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT6
 
 const op_row op_rows_gather[] = {
     {.name = "Gather",
+     .grad = GRAD_BY(grad_pass_gather),
      .batch = BATCH_SHAPES(batch_pass_gather, 3),
      .since = 1,
      GATHER,
@@ -297,6 +299,7 @@ const op_row op_rows_gather[] = {
      .eval = gather_eval,
      .lower = gather_lower},
     {.name = "GatherElements",
+     .grad = GRAD_BY(grad_pass_gather_elements),
      .batch = BATCH_BY(batch_pass_gather_elements, 3),
      .since = 11,
      GATHER,
@@ -305,6 +308,7 @@ const op_row op_rows_gather[] = {
      .infer = elements_infer,
      .lower = elements_lower},
     {.name = "GatherND",
+     .grad = GRAD_BY(grad_pass_gather_nd),
      .batch = BATCH_BY(batch_pass_gather_nd, 3),
      .since = 11,
      GATHER,

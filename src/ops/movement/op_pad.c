@@ -6,6 +6,7 @@
  */
 #include "base/checked.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -296,7 +297,7 @@ static const op_types types[] = {
 
 #define PAD                                                                                        \
     .name = "Pad", OP_OUTPUTS(1, 1, "T"), .infer = pad_infer,                                      \
-    .batch = BATCH_BY(batch_pass_pad, 1), .lower = pad_lower
+    .batch = BATCH_BY(batch_pass_pad, 1), .grad = GRAD_BY(grad_pass_pad), .lower = pad_lower
 
 const op_row op_rows_pad[] = {
     {.since = 2, .until = 10, OP_INPUTS(1, 1, "T"), .types = floats, .attributes = attributes, PAD},
@@ -308,6 +309,7 @@ const op_row op_rows_pad[] = {
      PAD},
     {.since = 18, OP_INPUTS(2, 4, "TPTI"), .types = types, .attributes = attributes11, PAD},
     {.name = "CenterCropPad",
+     .grad = GRAD_LATER,
      .since = 18,
      OP_INPUTS(2, 2, "TI"),
      OP_OUTPUTS(1, 1, "T"),

@@ -4,6 +4,7 @@
  * Kernel: cl/movement/reverse.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -72,6 +73,7 @@ static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
 const op_row op_rows_reverse[] = {
     {.name = "ReverseSequence",
+     .grad = GRAD_LATER,
      .batch = BATCH_BY(batch_pass_reverse, 3),
      .since = 10,
      OP_INPUTS(2, 2, "TI"),

@@ -5,6 +5,7 @@
  * order, so that results are bit-identical in each run.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -373,14 +374,34 @@ static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
              .lower = nd_lower
 
 const op_row op_rows_scatter[] = {
-    {.name = "Scatter", .since = 9, .until = 10, ELEMENTS, .attributes = elements_11},
-    {.name = "ScatterElements", .since = 11, .until = 15, ELEMENTS, .attributes = elements_11},
-    {.name = "ScatterElements", .since = 16, .until = 17, ELEMENTS, .attributes = elements_16},
-    {.name = "ScatterElements", .since = 18, ELEMENTS, .attributes = elements_18},
-    {.name = "ScatterND", .since = 11, .until = 15, ND},
-    {.name = "ScatterND", .since = 16, .until = 17, ND, .attributes = nd_16},
-    {.name = "ScatterND", .since = 18, ND, .attributes = nd_18},
+    {.name = "Scatter",
+     .grad = GRAD_LATER,
+     .since = 9,
+     .until = 10,
+     ELEMENTS,
+     .attributes = elements_11},
+    {.name = "ScatterElements",
+     .grad = GRAD_LATER,
+     .since = 11,
+     .until = 15,
+     ELEMENTS,
+     .attributes = elements_11},
+    {.name = "ScatterElements",
+     .grad = GRAD_LATER,
+     .since = 16,
+     .until = 17,
+     ELEMENTS,
+     .attributes = elements_16},
+    {.name = "ScatterElements",
+     .grad = GRAD_LATER,
+     .since = 18,
+     ELEMENTS,
+     .attributes = elements_18},
+    {.name = "ScatterND", .grad = GRAD_LATER, .since = 11, .until = 15, ND},
+    {.name = "ScatterND", .grad = GRAD_LATER, .since = 16, .until = 17, ND, .attributes = nd_16},
+    {.name = "ScatterND", .grad = GRAD_LATER, .since = 18, ND, .attributes = nd_18},
     {.name = "TensorScatter",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("000", "0"),
      .since = 24,
      OP_INPUTS(2, 3, "TTI"),

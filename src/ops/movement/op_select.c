@@ -5,6 +5,7 @@
  * writes. Kernels: cl/lowering/compact.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/gather.h"
@@ -186,12 +187,14 @@ static const op_types types[] = {{'T', DTYPES_ALL_FIXED},
 
 static const op_row nonzero_stages[] = {
     {.name = "NonZero",
+     .grad = GRAD_ZERO,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(2, 2, "NI"),
      .types = types,
      .infer = nonzero_count_infer,
      .lower = nonzero_count_lower},
     {.name = "NonZero",
+     .grad = GRAD_ZERO,
      OP_INPUTS(3, 3, "TNI"),
      OP_OUTPUTS(1, 1, "N"),
      .types = types,
@@ -201,6 +204,7 @@ static const op_row nonzero_stages[] = {
 
 static const op_row compress_stages[] = {
     {.name = "Compress",
+     .grad = GRAD_LATER,
      OP_INPUTS(2, 2, "TB"),
      OP_OUTPUTS(2, 2, "NI"),
      .types = types,
@@ -208,6 +212,7 @@ static const op_row compress_stages[] = {
      .infer = compress_count_infer,
      .lower = compress_count_lower},
     {.name = "Compress",
+     .grad = GRAD_LATER,
      OP_INPUTS(4, 4, "TBNI"),
      OP_OUTPUTS(1, 1, "T"),
      .types = types,
@@ -218,6 +223,7 @@ static const op_row compress_stages[] = {
 
 const op_row op_rows_select[] = {
     {.name = "NonZero",
+     .grad = GRAD_ZERO,
      .batch = BATCH_NEVER("the size of its result depends on all rows"),
      .since = 9,
      OP_INPUTS(1, 1, "T"),
@@ -227,6 +233,7 @@ const op_row op_rows_select[] = {
      .eval = nonzero_eval,
      .stages = nonzero_stages},
     {.name = "Compress",
+     .grad = GRAD_LATER,
      .batch = BATCH_NEVER("the size of its result depends on all rows"),
      .since = 9,
      OP_INPUTS(2, 2, "TB"),

@@ -4,6 +4,7 @@
  */
 #include "base/checked.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/movement/strided.h"
 
 #include <inttypes.h>
@@ -143,6 +144,60 @@ static clg_status slice_walk(strided_walk *w)
     return CLG_OK;
 }
 
+/* ---- clgraph.SliceGrad: zeros of a given shape, with input 0 where a slice is ---------------- */
+
+static clg_status slice_grad_infer(op_context *c)
+{
+    bool known;
+    shape dims;
+    CLG_TRY(op_need_dims(c, 1, &known, &dims));
+    if (known && !shape_is_known(&dims))
+        return op_error(c, CLG_ERROR_SHAPE, "a dimension is negative");
+    for (size_t i = 2; i < c->n_inputs; i++)
+        if (op_has_input(c, i)) (void)op_need(c, i);
+    fact_set(&c->outputs[0], c->inputs[0].dtype, &dims);
+    return CLG_OK;
+}
+
+static clg_status slice_grad_lower(lower_context *c)
+{
+    slice_numbers s = {0};
+    slice_range ranges[CLG_MAX_RANK] = {{0, 0, 0}};
+    int64_t *const lists[4] = {s.starts, s.ends, s.axes, s.steps};
+    size_t *const counts[4] = {&s.n_starts, &s.n_ends, &s.n_axes, &s.n_steps};
+    const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
+    operand to = operand_output(0);
+    int64_t n, strides[CLG_MAX_RANK];
+    size_t size_bytes;
+    const uint8_t zero = 0;
+    for (size_t i = 0; i < 4; i++) {
+        const tensor *known = lower_has_input(c, 2 + i) ? c->inputs[2 + i].known : NULL;
+        for (int64_t k = 0; known && k < known->n_elements && k < OP_MAX_INTS; k++)
+            lists[i][(*counts[i])++] = tensor_get_int(known, k);
+    }
+    s.has_axes = lower_has_input(c, 4);
+    s.has_steps = lower_has_input(c, 5);
+    const clg_status status = slice_ranges(&s, &out->dims, ranges);
+    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
+    CLG_TRY(shape_n_elements(&out->dims, &n));
+    if (!dtype_bytes(out->dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
+    grid_dims *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
+    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int i = 0; i < out->dims.rank; i++) {
+        if (ranges[i].n != in->dims.dims[i])
+            return lower_error(c, CLG_ERROR_SHAPE, "the slice has another shape than its gradient");
+        to.offset_elems += ranges[i].start * out->strides[i];
+        strides[i] = ranges[i].step * out->strides[i];
+    }
+    grid_set_strides(g, STRIDED_FROM, in->strides);
+    grid_set_strides(g, STRIDED_TO, strides);
+    candidate *made = step_candidate(&c->build, "slice_grad");
+    if (size_bytes > 0)
+        step_fill(&c->build, made, operand_output(0), size_bytes, &zero, sizeof zero);
+    strided_copy(c, made, g, operand_input(0), to, in->dtype);
+    return c->build.status;
+}
+
 /* ---- Split ----------------------------------------------------------------------------------- */
 
 /* Sets *out_sizes to equal sizes of the parts of a dimension of length `dim`, which may be
@@ -277,22 +332,37 @@ static const op_attribute split18_attributes[] = {
     {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"num_outputs", ATTRIBUTE_INT, false, OP_COUNT}, {0}};
 static const op_types indices[] = {
     {'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
+static const op_types slice_grad_types[] = {{'T', DTYPES_FLOAT},
+                                            {'L', DTYPE_BIT(CLG_INT64)},
+                                            {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
+                                            {0, 0}};
 static const op_types lengths[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define SLICE                                                                                      \
     OP_OUTPUTS(1, 1, "T"), .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = slice_infer,            \
-                           .batch = BATCH_SHAPES(batch_pass_slice, 1), .eval = strided_eval,       \
+                           .batch = BATCH_SHAPES(batch_pass_slice, 1),                             \
+                           .grad = GRAD_BY(grad_pass_slice), .eval = strided_eval,                 \
                            .lower = strided_lower, .param = &(const strided_op)                    \
     {                                                                                              \
         "slice", slice_walk                                                                        \
     }
 #define SPLIT                                                                                      \
     .name = "Split", OP_OUTPUTS(1, OP_ANY_NUMBER, "T"), .flags = OP_STRIDED_INPUTS | OP_MOVES,     \
-    .infer = split_infer,                                                                          \
+    .infer = split_infer, .grad = GRAD_BY(grad_pass_split),                                        \
     .batch = OP_BATCH(.pass = batch_pass_split, .rows = 1, .counts = 1, .always = true),           \
     .eval = split_eval, .lower = split_lower
 
 const op_row op_rows_slice[] = {
+    {.name = "SliceGrad",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(4, 6, "TLIIII"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = slice_grad_types,
+     .flags = OP_STRIDED_INPUTS,
+     .grad = GRAD_BY(grad_pass_slice_grad),
+     .infer = slice_grad_infer,
+     .lower = slice_grad_lower},
     {.name = "Slice",
      .since = 1,
      .until = 9,

@@ -7,6 +7,7 @@
  */
 #include "base/checked.h"
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/movement/strided.h"
 #include "ops/quant/narrow.h"
 
@@ -342,6 +343,7 @@ static const op_types shapes[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64
 
 const op_row op_rows_strided[] = {
     {.name = "Transpose",
+     .grad = GRAD_BY(grad_pass_transpose),
      .batch = BATCH_BY(batch_pass_transpose, 1),
      .since = 1,
      OP_INPUTS(1, 1, "T"),
@@ -349,18 +351,21 @@ const op_row op_rows_strided[] = {
      .infer = transpose_infer,
      WALKS("transpose", transpose_walk)},
     {.name = "Expand",
+     .grad = GRAD_BY(grad_pass_expand),
      .batch = BATCH_SHAPES(batch_pass_expand, 1),
      .since = 8,
      OP_INPUTS(2, 2, "TI"),
      .infer = expand_infer,
      WALKS("expand", expand_walk)},
     {.name = "Tile",
+     .grad = GRAD_BY(grad_pass_tile),
      .batch = BATCH_SHAPES(batch_pass_tile, 1),
      .since = 6,
      OP_INPUTS(2, 2, "TI"),
      .infer = tile_infer,
      WALKS("tile", tile_walk)},
     {.name = "DepthToSpace",
+     .grad = GRAD_BY(grad_pass_depth_to_space),
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(1, 1, "T"),
@@ -368,6 +373,7 @@ const op_row op_rows_strided[] = {
      .infer = block_infer,
      WALKS("depth_to_space", depth_to_space_walk)},
     {.name = "SpaceToDepth",
+     .grad = GRAD_BY(grad_pass_space_to_depth),
      .batch = BATCH_FIRST,
      .since = 1,
      .until = 27,
@@ -376,6 +382,7 @@ const op_row op_rows_strided[] = {
      .infer = block_infer,
      WALKS("space_to_depth", space_to_depth_walk)},
     {.name = "SpaceToDepth",
+     .grad = GRAD_BY(grad_pass_space_to_depth),
      .batch = BATCH_FIRST,
      .since = 28,
      OP_INPUTS(1, 1, "T"),
@@ -383,6 +390,7 @@ const op_row op_rows_strided[] = {
      .infer = block_infer,
      WALKS("space_to_depth", space_to_depth_walk)},
     {.name = "Concat",
+     .grad = GRAD_BY(grad_pass_concat),
      .batch = BATCH_SHAPES(batch_pass_concat, BATCH_ALL),
      .since = 4,
      OP_INPUTS(1, OP_ANY_NUMBER, "T"),
@@ -394,6 +402,7 @@ const op_row op_rows_strided[] = {
      .lower = concat_lower,
      .flags = OP_STRIDED_INPUTS | OP_MOVES},
     {.name = "Copy",
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      .domain = "clgraph",
      .since = 1,
      OP_INPUTS(1, 1, "T"),

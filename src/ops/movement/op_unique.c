@@ -6,6 +6,7 @@
  * planned in two stages (op_row.stages). Kernels: cl/movement/unique.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/gather.h"
@@ -187,6 +188,7 @@ static const op_types types[] = {{'T', DTYPES_ALL_FIXED & ~DTYPE_BIT(CLG_BFLOAT1
 
 static const op_row stages[] = {
     {.name = "Unique",
+     .grad = GRAD_LATER,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(4, 4, "NIII"),
      .types = types,
@@ -194,6 +196,7 @@ static const op_row stages[] = {
      .infer = sort_infer,
      .lower = sort_lower},
     {.name = "Unique",
+     .grad = GRAD_LATER,
      OP_INPUTS(5, 5, "TNIII"),
      OP_OUTPUTS(1, 4, "TNNN"),
      .types = types,
@@ -204,6 +207,7 @@ static const op_row stages[] = {
 
 const op_row op_rows_unique[] = {
     {.name = "Unique",
+     .grad = GRAD_LATER,
      .batch = BATCH_NEVER("it compares all rows with each other"),
      .since = 11,
      OP_INPUTS(1, 1, "T"),

@@ -5,6 +5,7 @@
  * cl/quant/gather_blocks.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -115,6 +116,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_gather_blocks[] = {
     {.name = "GatherBlockQuantized",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = OP_BATCH(.pass = batch_pass_gather, .rows = 2, .attribute = "gather_axis"),
      .domain = "com.microsoft",
      .since = 1,

@@ -4,6 +4,7 @@
  * packed in memory. See cl/quant/nbits.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -128,6 +129,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_nbits[] = {
     {.name = "MatMulNBits",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_OVER(NULL, -1),
      .domain = "com.microsoft",
      .since = 1,

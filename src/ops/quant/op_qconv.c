@@ -6,6 +6,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/conv/conv_desc.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/quant/qconv.h"
 #include "ops/quant/quantize.h"
@@ -122,18 +123,21 @@ static const op_attribute microsoft_attributes[] = {
 
 const op_row op_rows_qconv[] = {
     {.name = "ConvInteger",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .since = 10,
      OP_INPUTS(2, 4, "ABAB"),
      CONV,
      .attributes = attributes,
      .param = &integer_inputs},
     {.name = "QLinearConv",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .since = 10,
      OP_INPUTS(8, 9, "ASABSBSYI"),
      CONV,
      .attributes = attributes,
      .param = &linear_inputs},
     {.name = "QLinearConv",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .domain = "com.microsoft",
      .since = 1,
      OP_INPUTS(8, 9, "ASABSBSYI"),

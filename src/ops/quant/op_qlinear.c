@@ -7,6 +7,7 @@
  * (passes/quant/pass_quantized.c).
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -379,14 +380,15 @@ static const op_attribute channels_last[] = {{"channels_last", ATTRIBUTE_INT, fa
     .flags = OP_STRIDED_INPUTS
 #define BINARY(op_name, op)                                                                        \
     {                                                                                              \
-        .name = op_name, OP_INPUTS(2, 8, "TSTTSTST"), .batch = BATCH_BROADCAST(0, 3),              \
-        .infer = elements_infer, .lower = elements_lower, .param = &(op), QLINEAR                  \
+        .name = op_name, .grad = GRAD_NONE(GRAD_QUANTIZED), OP_INPUTS(2, 8, "TSTTSTST"),           \
+        .batch = BATCH_BROADCAST(0, 3), .infer = elements_infer, .lower = elements_lower,          \
+        .param = &(op), QLINEAR                                                                    \
     }
 #define UNARY(op_name, op, list)                                                                   \
     {                                                                                              \
-        .name = op_name, OP_INPUTS(2, 5, "TSTST"), .batch = BATCH_BROADCAST(0),                    \
-        .attributes = list, .infer = elements_infer, .lower = elements_lower, .param = &(op),      \
-        QLINEAR                                                                                    \
+        .name = op_name, .grad = GRAD_NONE(GRAD_QUANTIZED), OP_INPUTS(2, 5, "TSTST"),              \
+        .batch = BATCH_BROADCAST(0), .attributes = list, .infer = elements_infer,                  \
+        .lower = elements_lower, .param = &(op), QLINEAR                                           \
     }
 
 const op_row op_rows_qlinear[] = {
@@ -395,6 +397,7 @@ const op_row op_rows_qlinear[] = {
     UNARY("QLinearSigmoid", sigmoid, NULL),
     UNARY("QLinearLeakyRelu", leaky_relu, alpha),
     {.name = "QLinearGlobalAveragePool",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_FIRST,
      OP_INPUTS(5, 5, "TSTST"),
      .attributes = channels_last,
@@ -402,6 +405,7 @@ const op_row op_rows_qlinear[] = {
      .lower = pool_lower,
      QLINEAR},
     {.name = "QLinearAveragePool",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_FIRST,
      OP_INPUTS(2, 5, "TSTST"),
      .attributes = window_attributes,
@@ -410,6 +414,7 @@ const op_row op_rows_qlinear[] = {
      .lower = window_pool_lower,
      QLINEAR},
     {.name = "QLinearConcat",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_PRODUCT(batch_pass_concat, 2),
      OP_INPUTS(5, OP_ANY_NUMBER, "ST?"),
      .attributes = axis,

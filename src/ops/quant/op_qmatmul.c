@@ -5,6 +5,7 @@
  * DynamicQuantizeMatMul, which first quantises its first operand. See qmatmul.h.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/matmul/matmul_shape.h"
 #include "ops/quant/qmatmul.h"
 #include "ops/quant/quantize.h"
@@ -95,6 +96,7 @@ static const op_types types_21[] = {
 
 const op_row op_rows_qmatmul[] = {
     {.name = "MatMulInteger",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 1),
      .since = 10,
      OP_INPUTS(2, 4, "ABAB"),
@@ -102,6 +104,7 @@ const op_row op_rows_qmatmul[] = {
      .types = types,
      QMATMUL(integer_inputs)},
     {.name = "QLinearMatMul",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 3),
      .since = 21,
      OP_INPUTS(8, 8, "ASABSBSY"),
@@ -109,6 +112,7 @@ const op_row op_rows_qmatmul[] = {
      .types = types_21,
      QMATMUL(linear_inputs)},
     {.name = "QLinearMatMul",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 3),
      .since = 10,
      .until = 20,
@@ -117,6 +121,7 @@ const op_row op_rows_qmatmul[] = {
      .types = types,
      QMATMUL(linear_inputs)},
     {.name = "MatMulIntegerToFloat",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_PRODUCT(batch_pass_matmul, 0, 1),
      MICROSOFT,
      OP_INPUTS(4, 7, "ABSSABS"),
@@ -124,6 +129,7 @@ const op_row op_rows_qmatmul[] = {
      .types = types,
      QMATMUL(float_inputs)},
     {.name = "DynamicQuantizeMatMul",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_NEVER("it finds one scale for all rows together"),
      MICROSOFT,
      OP_INPUTS(3, 5, "SBSBS"),

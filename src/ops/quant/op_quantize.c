@@ -4,6 +4,7 @@
  * DynamicQuantizeLinear, which first computes scale and zero point. Kernels: cl/quant/quantize.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/quant/narrow.h"
 #include "ops/quant/quantize.h"
@@ -324,11 +325,12 @@ static const op_attribute dequantize_21[] = {
     {0}};
 
 #define QUANTIZE                                                                                   \
-    .name = "QuantizeLinear", OP_INPUTS(2, 3, "TSQ"), OP_OUTPUTS(1, 1, "?"), .types = types,       \
-    .infer = quantize_infer, .batch = BATCH_BY(batch_pass_quantize, 1), .lower = quantize_lower
+    .name = "QuantizeLinear", .grad = GRAD_NONE(GRAD_QUANTIZED), OP_INPUTS(2, 3, "TSQ"),           \
+    OP_OUTPUTS(1, 1, "?"), .types = types, .infer = quantize_infer,                                \
+    .batch = BATCH_BY(batch_pass_quantize, 1), .lower = quantize_lower
 #define DEQUANTIZE                                                                                 \
-    .name = "DequantizeLinear", OP_INPUTS(2, 3, "QSQ"), OP_OUTPUTS(1, 1, "?"),                     \
-    .types = dequantize_types, .infer = dequantize_infer,                                          \
+    .name = "DequantizeLinear", .grad = GRAD_NONE(GRAD_QUANTIZED), OP_INPUTS(2, 3, "QSQ"),         \
+    OP_OUTPUTS(1, 1, "?"), .types = dequantize_types, .infer = dequantize_infer,                   \
     .batch = BATCH_BY(batch_pass_quantize, 1), .lower = quantize_lower
 
 const op_row op_rows_quantize[] = {
@@ -343,6 +345,7 @@ const op_row op_rows_quantize[] = {
     {DEQUANTIZE, .since = 21, .attributes = dequantize_21},
     {DEQUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = dequantize_21},
     {.name = "DynamicQuantizeLinear",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_NEVER("it finds one scale for all rows together"),
      .since = 11,
      OP_INPUTS(1, 1, "T"),

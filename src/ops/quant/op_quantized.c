@@ -6,6 +6,7 @@
  * (passes/quant/pass_quantized.c).
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/recurrent/recurrent.h"
 
@@ -216,6 +217,7 @@ static const op_attribute pool_attributes[] = {
 
 const op_row op_rows_quantized[] = {
     {.name = "QGemm",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 3, 6),
      DECOMPOSED,
      OP_INPUTS(5, 9, "ASABSBISY"),
@@ -223,6 +225,7 @@ const op_row op_rows_quantized[] = {
      .attributes = gemm_attributes,
      .infer = gemm_infer},
     {.name = "QLinearSoftmax",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_FROM("axis", 1),
      DECOMPOSED,
      OP_INPUTS(5, 5, "TSTST"),
@@ -230,12 +233,14 @@ const op_row op_rows_quantized[] = {
      .attributes = softmax_attributes,
      .infer = softmax_infer},
     {.name = "QLinearWhere",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_BROADCAST(0, 1, 4),
      DECOMPOSED,
      OP_INPUTS(9, 9, "CTSTTSTST"),
      OP_OUTPUTS(1, 1, "T"),
      .infer = where_infer},
     {.name = "QEmbedLayerNormalization",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_AT("00.....0", "0"),
      DECOMPOSED,
      OP_INPUTS(1, 18, "IITTTTTISSSSSTTTTT"),
@@ -243,6 +248,7 @@ const op_row op_rows_quantized[] = {
      .attributes = embed_attributes,
      .infer = embed_infer},
     {.name = "DynamicQuantizeLSTM",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_NEVER("it finds one scale for all rows together"),
      DECOMPOSED,
      OP_INPUTS(3, 12, "SBBSISSSSBSB"),
@@ -252,6 +258,7 @@ const op_row op_rows_quantized[] = {
      .infer = lstm_infer,
      .param = &recurrent_lstm},
     {.name = "NhwcMaxPool",
+     .grad = GRAD_NONE(GRAD_QUANTIZED),
      .batch = BATCH_FIRST,
      DECOMPOSED,
      OP_INPUTS(1, 1, "T"),

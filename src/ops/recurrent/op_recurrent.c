@@ -5,6 +5,7 @@
  * LSTM's activation h.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/recurrent/recurrent.h"
 
 #include <inttypes.h>
@@ -137,9 +138,9 @@ static const op_attribute lstm_7[] = {ATTRIBUTES, INPUT_FORGET, {0}},
 
 #define ROW(row_name, kind, first, last, n_in, n_out, attribute_list)                              \
     {                                                                                              \
-        .name = row_name, .since = first, .until = last, OP_INPUTS(3, n_in, "TTTTIT"),             \
-        OP_OUTPUTS(0, n_out, "T"), .types = types, .attributes = attribute_list,                   \
-        .check = recurrent_check, .infer = recurrent_infer,                                        \
+        .name = row_name, .grad = GRAD_LATER, .since = first, .until = last,                       \
+        OP_INPUTS(3, n_in, "TTTTIT"), OP_OUTPUTS(0, n_out, "T"), .types = types,                   \
+        .attributes = attribute_list, .check = recurrent_check, .infer = recurrent_infer,          \
         .batch = BATCH_BY(batch_pass_recurrent, BATCH_ALL), .lower = recurrent_lower,              \
         .param = &(kind)                                                                           \
     }

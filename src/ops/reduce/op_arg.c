@@ -4,6 +4,7 @@
  * cl/reduce/arg.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -133,17 +134,18 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
     {                                                                                              \
         .name = op_name, .since = 1, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "I"),                  \
         .types = arg_types, .attributes = arg_attributes, .infer = arg_infer,                      \
-        .batch = BATCH_BY(batch_pass_arg, 1), .lower = arg_lower, .param = &(const bool)           \
+        .batch = BATCH_BY(batch_pass_arg, 1), .grad = GRAD_ZERO, .lower = arg_lower,               \
+        .param = &(const bool)                                                                     \
         {                                                                                          \
             is_max                                                                                 \
         }                                                                                          \
     }
 
-#define SCAN(op_name, first, is_product)                                                           \
+#define SCAN(op_name, first, is_product, how)                                                      \
     {                                                                                              \
         .name = op_name, .since = first, OP_INPUTS(2, 2, "TA"), OP_OUTPUTS(1, 1, "T"),             \
         .types = scan_types, .attributes = scan_attributes, .infer = scan_infer,                   \
-        .batch = BATCH_OVER_INPUT(1, 0), .lower = scan_lower, .param = &(const bool)               \
+        .batch = BATCH_OVER_INPUT(1, 0), .grad = how, .lower = scan_lower, .param = &(const bool)  \
         {                                                                                          \
             is_product                                                                             \
         }                                                                                          \
@@ -152,7 +154,7 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
 const op_row op_rows_arg[] = {
     ARG("ArgMax", true),
     ARG("ArgMin", false),
-    SCAN("CumSum", 11, false),
-    SCAN("CumProd", 26, true),
+    SCAN("CumSum", 11, false, GRAD_BY(grad_pass_cumsum)),
+    SCAN("CumProd", 26, true, GRAD_LATER),
 };
 const size_t n_op_rows_arg = sizeof op_rows_arg / sizeof op_rows_arg[0];

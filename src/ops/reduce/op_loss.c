@@ -3,6 +3,7 @@
  * Lowers NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, whose
  * result may be output 1, followed by the former.
  */
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
 
@@ -150,15 +151,15 @@ static const op_attribute attributes[] = {
     {0}};
 static const loss_op likelihood = {false}, cross_entropy = {true};
 
-#define ROW(row_name, max_outputs, kind)                                                           \
+#define ROW(row_name, max_outputs, kind, rule)                                                     \
     {                                                                                              \
         .name = row_name, .since = 12, OP_INPUTS(2, 3, "TIT"), OP_OUTPUTS(1, max_outputs, "TT"),   \
         .types = types, .attributes = attributes, .infer = loss_infer, .lower = loss_lower,        \
-        .param = &(kind)                                                                           \
+        .param = &(kind), .grad = GRAD_BY(rule)                                                    \
     }
 
 const op_row op_rows_loss[] = {
-    ROW("NegativeLogLikelihoodLoss", 1, likelihood),
-    ROW("SoftmaxCrossEntropyLoss", 2, cross_entropy),
+    ROW("NegativeLogLikelihoodLoss", 1, likelihood, grad_pass_likelihood),
+    ROW("SoftmaxCrossEntropyLoss", 2, cross_entropy, grad_pass_cross_entropy),
 };
 const size_t n_op_rows_loss = sizeof op_rows_loss / sizeof *op_rows_loss;

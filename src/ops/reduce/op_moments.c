@@ -5,6 +5,7 @@
  * and its application.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
 #include "ops/reduce/moments.h"
@@ -235,6 +236,7 @@ static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY
 
 const op_row op_rows_moments[] = {
     {.name = "MeanVarianceNormalization",
+     .grad = GRAD_LATER,
      .batch = BATCH_BY(batch_pass_moments, 1),
      .since = 9,
      OP_INPUTS(1, 1, "T"),

@@ -5,6 +5,7 @@
  * combine and finish; all else is common to them. Kernels: cl/reduce/reduce.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
 #include "ops/pointwise/pointwise.h"
@@ -536,7 +537,7 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
     .param = &(const reduce_op) { __VA_ARGS__ }
 #define BATCH_REDUCE OP_BATCH(.pass = batch_pass_reduce, .rows = 1, .counts = 1, .always = true)
 /* Entries for a reduction whose axes are an attribute up to opset `last`, then an input. */
-#define REDUCE(op_name, last, set, ...)                                                            \
+#define REDUCE(op_name, last, set, how, ...)                                                       \
     {.name = op_name,                                                                              \
      .since = 1,                                                                                   \
      .until = last,                                                                                \
@@ -545,37 +546,45 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
      .types = set,                                                                                 \
      .attributes = by_attribute,                                                                   \
      .batch = BATCH_REDUCE,                                                                        \
+     .grad = how,                                                                                  \
      FUNCTIONS,                                                                                    \
      OP(__VA_ARGS__)},                                                                             \
     {                                                                                              \
         .name = op_name, .since = last + 1, OP_INPUTS(1, 2, "TA"), OP_OUTPUTS(1, 1, "T"),          \
-        .types = set, .attributes = by_input, .batch = BATCH_REDUCE, FUNCTIONS, OP(__VA_ARGS__)    \
+        .types = set, .attributes = by_input, .batch = BATCH_REDUCE, .grad = how, FUNCTIONS,       \
+        OP(__VA_ARGS__)                                                                            \
     }
-#define GLOBAL(op_name, first, attribute_list, ...)                                                \
+#define GLOBAL(op_name, first, attribute_list, how, ...)                                           \
     {                                                                                              \
         .name = op_name, .since = first, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"),              \
-        .types = floats, .attributes = attribute_list, .batch = BATCH_FIRST, FUNCTIONS,            \
-        OP(.is_global = true, __VA_ARGS__)                                                         \
+        .types = floats, .attributes = attribute_list, .batch = BATCH_FIRST, .grad = how,          \
+        FUNCTIONS, OP(.is_global = true, __VA_ARGS__)                                              \
     }
 
 const op_row op_rows_reduce[] = {
-    REDUCE("ReduceSum", 12, numbers, .combine = COMBINE_SUM),
-    REDUCE("ReduceMean", 17, numbers, .combine = COMBINE_SUM, .finish = FINISH_MEAN),
-    REDUCE("ReduceMax", 17, compared, .combine = COMBINE_MAX),
-    REDUCE("ReduceMin", 17, compared, .combine = COMBINE_MIN),
-    REDUCE("ReduceProd", 17, numbers, .combine = COMBINE_PRODUCT),
-    REDUCE("ReduceL1", 17, numbers, .map = TAKE_ABS, .combine = COMBINE_SUM),
-    REDUCE("ReduceL2", 17, numbers, .map = TAKE_SQUARE, .combine = COMBINE_SUM,
-           .finish = FINISH_ROOT),
-    REDUCE("ReduceSumSquare", 17, numbers, .map = TAKE_SQUARE, .combine = COMBINE_SUM),
-    REDUCE("ReduceLogSum", 17, floats, .combine = COMBINE_SUM, .finish = FINISH_LOG),
-    REDUCE("ReduceLogSumExp", 17, floats, .map = TAKE_EXP, .combine = COMBINE_SUM,
-           .finish = FINISH_LOG_SHIFT),
-    GLOBAL("GlobalAveragePool", 1, NULL, .combine = COMBINE_SUM, .finish = FINISH_MEAN),
-    GLOBAL("GlobalMaxPool", 1, NULL, .combine = COMBINE_MAX),
-    GLOBAL("GlobalLpPool", 2, lp_attributes, .map = TAKE_POWER, .combine = COMBINE_SUM,
+    REDUCE("ReduceSum", 12, numbers, GRAD_BY(grad_pass_reduce_sum), .combine = COMBINE_SUM),
+    REDUCE("ReduceMean", 17, numbers, GRAD_BY(grad_pass_reduce_mean), .combine = COMBINE_SUM,
+           .finish = FINISH_MEAN),
+    REDUCE("ReduceMax", 17, compared, GRAD_BY(grad_pass_reduce_extreme), .combine = COMBINE_MAX),
+    REDUCE("ReduceMin", 17, compared, GRAD_BY(grad_pass_reduce_extreme), .combine = COMBINE_MIN),
+    REDUCE("ReduceProd", 17, numbers, GRAD_LATER, .combine = COMBINE_PRODUCT),
+    REDUCE("ReduceL1", 17, numbers, GRAD_REDUCED("g * Sign(x)"), .map = TAKE_ABS,
+           .combine = COMBINE_SUM),
+    REDUCE("ReduceL2", 17, numbers, GRAD_REDUCED("Where(y == 0, 0, g * x / y)"), .map = TAKE_SQUARE,
+           .combine = COMBINE_SUM, .finish = FINISH_ROOT),
+    REDUCE("ReduceSumSquare", 17, numbers, GRAD_REDUCED("2 * g * x"), .map = TAKE_SQUARE,
+           .combine = COMBINE_SUM),
+    REDUCE("ReduceLogSum", 17, floats, GRAD_REDUCED("g / Exp(y)"), .combine = COMBINE_SUM,
+           .finish = FINISH_LOG),
+    REDUCE("ReduceLogSumExp", 17, floats, GRAD_REDUCED("g * Exp(x - y)"), .map = TAKE_EXP,
+           .combine = COMBINE_SUM, .finish = FINISH_LOG_SHIFT),
+    GLOBAL("GlobalAveragePool", 1, NULL, GRAD_BY(grad_pass_global_average), .combine = COMBINE_SUM,
+           .finish = FINISH_MEAN),
+    GLOBAL("GlobalMaxPool", 1, NULL, GRAD_BY(grad_pass_global_max), .combine = COMBINE_MAX),
+    GLOBAL("GlobalLpPool", 2, lp_attributes, GRAD_LATER, .map = TAKE_POWER, .combine = COMBINE_SUM,
            .finish = FINISH_POWER),
     {.name = "LpNormalization",
+     .grad = GRAD_LATER,
      .batch = BATCH_OVER("axis", -1),
      .since = 1,
      OP_INPUTS(1, 1, "T"),

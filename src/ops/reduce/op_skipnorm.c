@@ -5,6 +5,7 @@
  * three normalise a sum of inputs. Kernels: cl/reduce/skipnorm.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
@@ -294,11 +295,12 @@ static const op_attribute embed_attributes[] = {
         .batch = BATCH_FROM("axis", -1), .lower = rms_lower
 
 const op_row op_rows_skipnorm[] = {
-    {.name = "RMSNormalization", .since = 23, RMS},
+    {.name = "RMSNormalization", .grad = GRAD_BY(grad_pass_rmsnorm), .since = 23, RMS},
     /* ONNX Runtime registers this operator in ONNX's own domain. */
-    {.name = "SimplifiedLayerNormalization", .since = 1, RMS},
-    {.name = "SimplifiedLayerNormalization", MICROSOFT, RMS},
+    {.name = "SimplifiedLayerNormalization", .grad = GRAD_BY(grad_pass_rmsnorm), .since = 1, RMS},
+    {.name = "SimplifiedLayerNormalization", .grad = GRAD_BY(grad_pass_rmsnorm), MICROSOFT, RMS},
     {.name = "SkipLayerNormalization",
+     .grad = GRAD_LATER,
      MICROSOFT,
      OP_INPUTS(3, 5, "T"),
      OP_OUTPUTS(1, 4, "T??T"),
@@ -310,6 +312,7 @@ const op_row op_rows_skipnorm[] = {
      .lower = skip_lower,
      .param = &layer_inputs},
     {.name = "SkipSimplifiedLayerNormalization",
+     .grad = GRAD_LATER,
      MICROSOFT,
      OP_INPUTS(3, 4, "T"),
      OP_OUTPUTS(1, 4, "T??T"),
@@ -321,6 +324,7 @@ const op_row op_rows_skipnorm[] = {
      .lower = skip_lower,
      .param = &simple_inputs},
     {.name = "EmbedLayerNormalization",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("00.....00", "0"),
      MICROSOFT,
      OP_INPUTS(1, 9, "IITTTTTII"),

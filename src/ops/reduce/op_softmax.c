@@ -4,6 +4,7 @@
  * axes from `axis` on, as rows of a matrix. Kernels: cl/reduce/softmax.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
 
@@ -114,19 +115,20 @@ static clg_status softmax_lower(lower_context *c)
 static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
 static const op_attribute attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 
-#define ROW(row_name, first, last, kind, how)                                                      \
+#define ROW(row_name, first, last, kind, how, rule)                                                \
     {                                                                                              \
         .name = row_name, .since = first, .until = last, OP_INPUTS(1, 1, "T"),                     \
         OP_OUTPUTS(1, 1, "T"), .types = types, .attributes = attributes, .infer = softmax_infer,   \
-        .lower = softmax_lower, .param = &(kind), .batch = how                                     \
+        .lower = softmax_lower, .param = &(kind), .batch = how, .grad = rule                       \
     }
 
 const op_row op_rows_softmax[] = {
-    ROW("Softmax", 1, 12, softmax_1, BATCH_FROM("axis", 1)),
-    ROW("Softmax", 13, 0, softmax_13, BATCH_OVER("axis", -1)),
-    ROW("LogSoftmax", 1, 12, log_softmax_1, BATCH_FROM("axis", 1)),
-    ROW("LogSoftmax", 13, 0, log_softmax_13, BATCH_OVER("axis", -1)),
-    ROW("Hardmax", 1, 12, hardmax_1, BATCH_FROM("axis", 1)),
-    ROW("Hardmax", 13, 0, hardmax_13, BATCH_OVER("axis", -1)),
+    ROW("Softmax", 1, 12, softmax_1, BATCH_FROM("axis", 1), GRAD_BY(grad_pass_softmax)),
+    ROW("Softmax", 13, 0, softmax_13, BATCH_OVER("axis", -1), GRAD_BY(grad_pass_softmax)),
+    ROW("LogSoftmax", 1, 12, log_softmax_1, BATCH_FROM("axis", 1), GRAD_BY(grad_pass_log_softmax)),
+    ROW("LogSoftmax", 13, 0, log_softmax_13, BATCH_OVER("axis", -1),
+        GRAD_BY(grad_pass_log_softmax)),
+    ROW("Hardmax", 1, 12, hardmax_1, BATCH_FROM("axis", 1), GRAD_ZERO),
+    ROW("Hardmax", 13, 0, hardmax_13, BATCH_OVER("axis", -1), GRAD_ZERO),
 };
 const size_t n_op_rows_softmax = sizeof op_rows_softmax / sizeof *op_rows_softmax;

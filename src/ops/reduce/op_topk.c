@@ -4,6 +4,7 @@
  * rank; equal elements are in the order of their indices. Kernels: cl/reduce/topk.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
@@ -102,17 +103,24 @@ static const op_types types[] = {
 
 const op_row op_rows_topk[] = {
     {.name = "TopK",
+     .grad = GRAD_LATER,
      .since = 1,
      .until = 9,
      OP_INPUTS(1, 1, "TI"),
      .attributes = attributes_1,
      TOPK},
     {.name = "TopK",
+     .grad = GRAD_LATER,
      .since = 10,
      .until = 10,
      OP_INPUTS(2, 2, "TI"),
      .attributes = attributes_10,
      TOPK},
-    {.name = "TopK", .since = 11, OP_INPUTS(2, 2, "TI"), .attributes = attributes_11, TOPK},
+    {.name = "TopK",
+     .grad = GRAD_LATER,
+     .since = 11,
+     OP_INPUTS(2, 2, "TI"),
+     .attributes = attributes_11,
+     TOPK},
 };
 const size_t n_op_rows_topk = sizeof op_rows_topk / sizeof *op_rows_topk;

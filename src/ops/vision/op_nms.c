@@ -5,6 +5,7 @@
  * two stages (op_row.stages). Kernels: cl/vision/nms.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -119,6 +120,7 @@ static const op_types types[] = {
 
 static const op_row stages[] = {
     {.name = "NonMaxSuppression",
+     .grad = GRAD_ZERO,
      OP_INPUTS(2, N_INPUTS, "FFNFF"),
      OP_OUTPUTS(3, 3, "NII"),
      .types = types,
@@ -126,6 +128,7 @@ static const op_row stages[] = {
      .infer = choose_infer,
      .lower = choose_lower},
     {.name = "NonMaxSuppression",
+     .grad = GRAD_ZERO,
      OP_INPUTS(N_INPUTS + 3, N_INPUTS + 3, "FFNFFNII"),
      OP_OUTPUTS(1, 1, "N"),
      .types = types,
@@ -136,6 +139,7 @@ static const op_row stages[] = {
 
 const op_row op_rows_nms[] = {
     {.name = "NonMaxSuppression",
+     .grad = GRAD_ZERO,
      .batch = BATCH_NEVER("the size of its result depends on all rows"),
      .since = 10,
      OP_INPUTS(2, N_INPUTS, "FFNFF"),

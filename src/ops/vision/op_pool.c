@@ -4,6 +4,7 @@
  * pools are reductions (op_reduce.c).
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 #include "ops/vision/pool.h"
@@ -145,6 +146,7 @@ static const op_attribute lp_attributes[] = {POOL_ATTRIBUTES{"p", ATTRIBUTE_INT,
 
 const op_row op_rows_pool[] = {
     {.name = "MaxPool",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("0", "0!"),
      .since = 1,
      OP_INPUTS(1, 1, "T"),
@@ -156,6 +158,7 @@ const op_row op_rows_pool[] = {
      .lower = pool_lower,
      .param = &pool_max},
     {.name = "AveragePool",
+     .grad = GRAD_LATER,
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(1, 1, "T"),
@@ -167,6 +170,7 @@ const op_row op_rows_pool[] = {
      .lower = pool_lower,
      .param = &pool_average},
     {.name = "LpPool",
+     .grad = GRAD_LATER,
      .batch = BATCH_FIRST,
      .since = 2,
      OP_INPUTS(1, 1, "T"),

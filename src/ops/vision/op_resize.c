@@ -5,6 +5,7 @@
  * resizes up to three adjacent axes. Kernels: cl/vision/resize.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 #include "ops/vision/resize_axis.h"
 
@@ -482,8 +483,9 @@ static const op_attribute attributes[] = {
 
 #define ROW(op_name, first, last, inputs, list, kind)                                              \
     {                                                                                              \
-        .name = op_name, .since = first, .until = last, inputs, OP_OUTPUTS(1, 1, "T"),             \
-        .types = types, .attributes = list, .check = resize_check, .infer = resize_infer,          \
+        .name = op_name, .grad = GRAD_LATER, .since = first, .until = last, inputs,                \
+        OP_OUTPUTS(1, 1, "T"), .types = types, .attributes = list, .check = resize_check,          \
+        .infer = resize_infer,                                                                     \
         .batch = OP_BATCH(.pass = batch_pass_resize, .rows = 1, .counts = 8),                      \
         .lower = resize_lower, .param = &(kind)                                                    \
     }

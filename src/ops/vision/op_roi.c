@@ -4,6 +4,7 @@
  * cl/vision/roi.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <math.h>
@@ -152,14 +153,15 @@ static const op_attribute pool_attributes[] = {
     {0}};
 
 #define ALIGN                                                                                      \
-    .name = "RoiAlign", .batch = BATCH_NEVER("its indices select among all rows"),                 \
-    OP_INPUTS(3, 3, "TTI"), OP_OUTPUTS(1, 1, "T"), .types = types, .infer = align_infer,           \
-    .lower = align_lower
+    .name = "RoiAlign", .grad = GRAD_LATER,                                                        \
+    .batch = BATCH_NEVER("its indices select among all rows"), OP_INPUTS(3, 3, "TTI"),             \
+    OP_OUTPUTS(1, 1, "T"), .types = types, .infer = align_infer, .lower = align_lower
 
 const op_row op_rows_roi[] = {
     {ALIGN, .since = 10, .until = 15, .attributes = align_10},
     {ALIGN, .since = 16, .attributes = align_16},
     {.name = "MaxRoiPool",
+     .grad = GRAD_LATER,
      .batch = BATCH_NEVER("its indices select among all rows"),
      .since = 1,
      OP_INPUTS(2, 2, "TT"),

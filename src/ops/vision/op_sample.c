@@ -5,6 +5,7 @@
  * cl/vision/sample.cl.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
@@ -173,6 +174,7 @@ static const op_attribute affine_attributes[] = {
 
 const op_row op_rows_sample[] = {
     {.name = "GridSample",
+     .grad = GRAD_LATER,
      .batch = BATCH_AT("00", "0"),
      .since = 16,
      OP_INPUTS(2, 2, "TG"),
@@ -182,6 +184,7 @@ const op_row op_rows_sample[] = {
      .infer = sample_infer,
      .lower = sample_lower},
     {.name = "AffineGrid",
+     .grad = GRAD_LATER,
      .batch = OP_BATCH(.pass = batch_pass_at, .rows = BATCH_ALL, .counts = 2, .inputs = "0.",
                        .outputs = "0"),
      .since = 20,

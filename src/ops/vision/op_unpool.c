@@ -5,6 +5,7 @@
  * may be larger, which appends zeros to each axis.
  */
 #include "ops/batch/batch_rule.h"
+#include "ops/grad/grad_rule.h"
 #include "ops/lowering/grid.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -128,6 +129,7 @@ static const op_attribute attributes[] = {{"kernel_shape", ATTRIBUTE_INTS, true,
 
 const op_row op_rows_unpool[] = {
     {.name = "MaxUnpool",
+     .grad = GRAD_LATER,
      .batch = BATCH_NEVER("its indices count the elements of all rows"),
      .since = 9,
      OP_INPUTS(2, 3, "TII"),

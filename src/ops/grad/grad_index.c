@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rules of operators that pick or repeat elements by indices, and of Einsum.
+ */
+#include "base/strbuf.h"
+#include "ops/grad/grad_rule.h"
+
+#include <string.h>
+
+/* ---- Gather ---------------------------------------------------------------------------------- */
+
+/* Returns the updates added to zeros of the shape of input 0. */
+static value_id add_at(grad_node *c, const char *op_type, value_id zeros, value_id indices,
+                       value_id updates)
+{
+    value_id v = grad_of_opset(c, GRAD_ADD(c, op_type, zeros, indices, updates), 18);
+    if (c->status == CLG_OK)
+        c->status = node_set_string(c->graph, c->graph->values[v].producer, "reduction", "add");
+    return v;
+}
+
+/* Returns v with axis `from` moved to place `to`. */
+static value_id move_axis(grad_node *c, value_id v, int rank, int from, int to)
+{
+    int64_t perm[CLG_MAX_RANK];
+    int n = 0;
+    if (from == to) return v;
+    for (int i = 0; i < rank; i++) {
+        if (n == to) perm[n++] = from;
+        if (i != from) perm[n++] = i;
+    }
+    if (n == to) perm[n++] = from;
+    return grad_set_ints(c, GRAD_ADD(c, "Transpose", v), "perm", (size_t)rank, perm);
+}
+
+/* Adds each row of the cotangent to the row of the input that it was: with the axis first. */
+void grad_pass_gather(grad_node *c)
+{
+    const int rank = grad_rank(c, 0), rank_i = grad_rank(c, 1), rank_g = rank - 1 + rank_i;
+    int64_t axis = node_int(&c->node, "axis", 0);
+    value_id g = grad_cotangent(c, 0), zeros = grad_fill_like(c, grad_in(c, 0), 0);
+    if (axis < 0) axis += rank;
+    if (rank_g > CLG_MAX_RANK || axis < 0 || axis >= rank) {
+        grad_refuse(c, "the axis is outside of the input, or the output has too many axes");
+        return;
+    }
+    /* the axes of the indices to the front, the last of them first */
+    for (int i = 0; i < rank_i; i++) g = move_axis(c, g, rank_g, (int)axis + rank_i - 1, 0);
+    zeros = move_axis(c, zeros, rank, (int)axis, 0);
+    const int64_t last = -1;
+    const value_id at = GRAD_ADD(c, "Unsqueeze", grad_in(c, 1), grad_list(c, 1, &last));
+    const value_id index = grad_set_int(c, GRAD_ADD(c, "Cast", at), "to", CLG_INT64);
+    const value_id sums = add_at(c, "ScatterND", zeros, index, g);
+    grad_give(c, 0, move_axis(c, sums, rank, 0, (int)axis));
+}
+
+void grad_pass_gather_elements(grad_node *c)
+{
+    const value_id zeros = grad_fill_like(c, grad_in(c, 0), 0);
+    const value_id v = add_at(c, "ScatterElements", zeros, grad_in(c, 1), grad_cotangent(c, 0));
+    grad_give(c, 0, grad_set_int(c, v, "axis", node_int(&c->node, "axis", 0)));
+}
+
+void grad_pass_gather_nd(grad_node *c)
+{
+    if (node_int(&c->node, "batch_dims", 0) != 0) {
+        grad_refuse(c, "batch_dims is not 0");
+        return;
+    }
+    const value_id zeros = grad_fill_like(c, grad_in(c, 0), 0);
+    grad_give(c, 0, add_at(c, "ScatterND", zeros, grad_in(c, 1), grad_cotangent(c, 0)));
+}
+
+/* ---- repetitions and sums -------------------------------------------------------------------- */
+
+/* Sums over the repetitions: the cotangent with two axes for each, repetitions and elements. */
+void grad_pass_tile(grad_node *c)
+{
+    const int rank = grad_rank(c, 0);
+    int64_t axes[CLG_MAX_RANK];
+    const int64_t one = 1, all = -1;
+    if (2 * rank > CLG_MAX_RANK) {
+        grad_refuse(c, "the input has more than %d axes", CLG_MAX_RANK / 2);
+        return;
+    }
+    for (int i = 0; i < rank; i++) axes[i] = 2 * i;
+    const value_id repeats = GRAD_ADD(c, "Unsqueeze", grad_in(c, 1), grad_list(c, 1, &one));
+    const value_id sizes =
+        GRAD_ADD(c, "Unsqueeze", grad_dims(c, grad_in(c, 0)), grad_list(c, 1, &one));
+    const value_id pairs = grad_set_int(c, GRAD_ADD(c, "Concat", repeats, sizes), "axis", 1);
+    const value_id dims = GRAD_ADD(c, "Reshape", pairs, grad_list(c, 1, &all));
+    const value_id apart = GRAD_ADD(c, "Reshape", grad_cotangent(c, 0), dims);
+    if (rank == 0) {
+        grad_give(c, 0, grad_cotangent(c, 0));
+        return;
+    }
+    const value_id sums = GRAD_ADD(c, "ReduceSum", apart, grad_list(c, (size_t)rank, axes));
+    grad_give(c, 0, grad_reshape_like(c, sums, grad_in(c, 0)));
+}
+
+void grad_pass_trilu(grad_node *c)
+{
+    const value_id inputs[2] = {grad_cotangent(c, 0), grad_in(c, 1)};
+    const value_id v =
+        grad_of_opset(c, grad_add(c, "Trilu", inputs[1] == VALUE_NONE ? 1 : 2, inputs), 14);
+    grad_give(c, 0, grad_set_int(c, v, "upper", node_int(&c->node, "upper", 1)));
+}
+
+/* Sums the cotangent from the other end. */
+void grad_pass_cumsum(grad_node *c)
+{
+    value_id v = GRAD_ADD(c, "CumSum", grad_cotangent(c, 0), grad_in(c, 1));
+    v = grad_set_int(c, v, "reverse", node_int(&c->node, "reverse", 0) == 0);
+    grad_give(c, 0, grad_set_int(c, v, "exclusive", node_int(&c->node, "exclusive", 0)));
+}
+
+static void give_blocks(grad_node *c, const char *inverse)
+{
+    value_id v = GRAD_ADD(c, inverse, grad_cotangent(c, 0));
+    v = grad_set_int(c, v, "blocksize", node_int(&c->node, "blocksize", 1));
+    const char *mode = node_string(&c->node, "mode", "DCR");
+    if (strcmp(mode, "CRD") == 0 && c->status == CLG_OK) {
+        (void)grad_of_opset(c, v, 28); /* SpaceToDepth has a mode from there on */
+        c->status = node_set_string(c->graph, c->graph->values[v].producer, "mode", mode);
+    }
+    grad_give(c, 0, v);
+}
+
+void grad_pass_depth_to_space(grad_node *c) { give_blocks(c, "SpaceToDepth"); }
+
+void grad_pass_space_to_depth(grad_node *c) { give_blocks(c, "DepthToSpace"); }
+
+/* ---- Einsum ---------------------------------------------------------------------------------- */
+
+enum { MAX_EQUATION = 256, MAX_TERMS = 8 };
+
+/* An equation in its terms, without spaces: inputs, then the output. */
+typedef struct equation {
+    char text[MAX_EQUATION];
+    const char *terms[MAX_TERMS + 1];
+    size_t n_inputs;
+} equation;
+
+/* Splits an equation that has an output; returns false for others and for what is not handled:
+ * ellipses, and a letter twice in a term. */
+static bool read_equation(const char *from, equation *e)
+{
+    size_t n = 0;
+    e->n_inputs = 0;
+    for (; *from && n + 1 < MAX_EQUATION; from++)
+        if (*from != ' ') e->text[n++] = *from;
+    e->text[n] = '\0';
+    char *arrow = strstr(e->text, "->");
+    if (!arrow || *from || strchr(e->text, '.')) return false;
+    *arrow = '\0';
+    char *at = e->text;
+    do {
+        if (e->n_inputs == MAX_TERMS) return false;
+        e->terms[e->n_inputs++] = at;
+        at = strchr(at, ',');
+        if (at) *at++ = '\0';
+    } while (at);
+    e->terms[e->n_inputs] = arrow + 2;
+    for (size_t t = 0; t <= e->n_inputs; t++)
+        for (const char *l = e->terms[t]; *l; l++)
+            if (strchr(l + 1, *l)) return false;
+    return true;
+}
+
+/* The cotangent of input i is the product of g with the other inputs, over the letters that input i
+ * lacks. */
+static void give_einsum(grad_node *c, const equation *e, size_t i)
+{
+    value_id inputs[MAX_TERMS + 1] = {grad_cotangent(c, 0)};
+    size_t n = 1;
+    strbuf made;
+    strbuf_init(&made, 0);
+    strbuf_append(&made, e->terms[e->n_inputs]);
+    for (size_t k = 0; k < e->n_inputs; k++) {
+        if (k == i) continue;
+        inputs[n++] = grad_in(c, k);
+        strbuf_printf(&made, ",%s", e->terms[k]);
+    }
+    for (const char *l = e->terms[i]; *l; l++)
+        if (!strchr(strbuf_data(&made), *l))
+            grad_refuse(c, "letter '%c' of '%s' is in no other term", *l, e->terms[i]);
+    strbuf_printf(&made, "->%s", e->terms[i]);
+    const value_id v = grad_add(c, "Einsum", n, inputs);
+    if (c->status == CLG_OK) c->status = made.status;
+    if (c->status == CLG_OK)
+        c->status =
+            node_set_string(c->graph, c->graph->values[v].producer, "equation", strbuf_data(&made));
+    strbuf_deinit(&made);
+    grad_give(c, i, v);
+}
+
+void grad_pass_einsum(grad_node *c)
+{
+    equation e;
+    if (!read_equation(node_string(&c->node, "equation", ""), &e) ||
+        e.n_inputs != c->node.n_inputs) {
+        grad_refuse(c, "its equation has an ellipsis, a letter twice in a term, or no output");
+        return;
+    }
+    for (size_t i = 0; i < e.n_inputs; i++)
+        if (grad_wants(c, i)) give_einsum(c, &e, i);
+}

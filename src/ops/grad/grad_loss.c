@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rules of the losses of classification. Input 0 has the scores, [N, C, ...], input 1 the class of
+ * each of the other positions, input 2, optional, a weight for each class. The loss of a position
+ * is -weight score of its class; positions of the class ignore_index have weight 0.
+ */
+#include "ops/grad/grad_rule.h"
+
+#include <string.h>
+
+/* The shares of a loss: by position, [N, ...], and 1 for the class of each, [N, C, ...]. */
+typedef struct shares {
+    value_id of_position; /* the weight times the cotangent of the position's loss */
+    value_id is_class;
+} shares;
+
+/* Returns the classes with 0 for those that are ignored; *out_ignored: which, or VALUE_NONE. */
+static value_id valid_classes(grad_node *c, value_id *out_ignored)
+{
+    const graph_attribute *a = node_attribute(&c->node, "ignore_index");
+    const value_id classes = grad_set_int(c, GRAD_ADD(c, "Cast", grad_in(c, 1)), "to", CLG_INT64);
+    int64_t index = a ? a->as.i : 0;
+    *out_ignored = VALUE_NONE;
+    if (!a) return classes;
+    *out_ignored = GRAD_ADD(c, "Equal", classes, grad_list(c, 1, &index));
+    index = 0;
+    return GRAD_ADD(c, "Where", *out_ignored, grad_list(c, 1, &index), classes);
+}
+
+/* Returns 1 at the class of each position, along axis 1. */
+static value_id mark_classes(grad_node *c, value_id classes)
+{
+    const int64_t channel = 1;
+    const value_id depth =
+        GRAD_ADD(c, "Gather", grad_dims(c, grad_in(c, 0)), grad_list(c, 1, &channel));
+    const int64_t first = 0;
+    const value_id off_on = grad_set_int(
+        c,
+        GRAD_ADD(c, "Concat", GRAD_ADD(c, "Unsqueeze", grad_number(c, 0), grad_list(c, 1, &first)),
+                 GRAD_ADD(c, "Unsqueeze", grad_number(c, 1), grad_list(c, 1, &first))),
+        "axis", 0);
+    return grad_set_int(c, GRAD_ADD(c, "OneHot", classes, depth, off_on), "axis", 1);
+}
+
+static shares make_shares(grad_node *c)
+{
+    value_id ignored, weight;
+    const char *reduction = node_string(&c->node, "reduction", "mean");
+    const value_id g = grad_cotangent(c, 0), classes = valid_classes(c, &ignored);
+    if (grad_wants(c, 2)) grad_refuse(c, "the weights of classes are differentiated for");
+    if (grad_in(c, 2) != VALUE_NONE)
+        weight = GRAD_ADD(c, "Gather", grad_in(c, 2), classes);
+    else
+        weight = grad_expand_like(c, grad_number(c, 1), classes);
+    if (ignored != VALUE_NONE) weight = GRAD_ADD(c, "Where", ignored, grad_number(c, 0), weight);
+    value_id share = GRAD_ADD(c, "Mul", weight, g);
+    if (strcmp(reduction, "mean") == 0)
+        share = GRAD_ADD(c, "Div", share,
+                         grad_set_int(c, GRAD_ADD(c, "ReduceSum", weight), "keepdims", 0));
+    const int64_t channel = 1;
+    return (shares){GRAD_ADD(c, "Unsqueeze", share, grad_list(c, 1, &channel)),
+                    mark_classes(c, classes)};
+}
+
+void grad_pass_likelihood(grad_node *c)
+{
+    const shares s = make_shares(c);
+    const value_id part = GRAD_ADD(c, "Mul", s.of_position, s.is_class);
+    grad_give(c, 0, GRAD_ADD(c, "Neg", part));
+}
+
+/* The loss of scores by their softmax p: p minus 1 at the class, times the share. */
+void grad_pass_cross_entropy(grad_node *c)
+{
+    if (grad_cotangent(c, 1) != VALUE_NONE) {
+        grad_refuse(c, "the result depends on its output log_prob");
+        return;
+    }
+    const shares s = make_shares(c);
+    const value_id p = grad_set_int(c, GRAD_ADD(c, "Softmax", grad_in(c, 0)), "axis", 1);
+    const value_id part = GRAD_ADD(c, "Sub", p, s.is_class);
+    grad_give(c, 0, GRAD_ADD(c, "Mul", part, s.of_position));
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rules of operators that only move elements: each cotangent moves back.
+ */
+#include "ops/grad/grad_rule.h"
+
+#include <string.h>
+
+void grad_pass_same(grad_node *c) { grad_give(c, 0, grad_cotangent(c, 0)); }
+
+void grad_pass_reshape(grad_node *c)
+{
+    grad_give(c, 0, grad_reshape_like(c, grad_cotangent(c, 0), grad_in(c, 0)));
+}
+
+void grad_pass_expand(grad_node *c)
+{
+    grad_give(c, 0, grad_sum_to(c, grad_cotangent(c, 0), grad_in(c, 0)));
+}
+
+void grad_pass_transpose(grad_node *c)
+{
+    int64_t inverse[CLG_MAX_RANK];
+    size_t n;
+    const int64_t *perm = node_ints(&c->node, "perm", &n);
+    const value_id g = GRAD_ADD(c, "Transpose", grad_cotangent(c, 0));
+    for (size_t i = 0; perm && i < n && i < CLG_MAX_RANK; i++)
+        if (perm[i] >= 0 && perm[i] < CLG_MAX_RANK) inverse[perm[i]] = (int64_t)i;
+    grad_give(c, 0, perm ? grad_set_ints(c, g, "perm", n, inverse) : g);
+}
+
+/* ---- Concat and Split ------------------------------------------------------------------------ */
+
+/* Returns the size of a value along an axis, as a list of one number. */
+static value_id size_along(grad_node *c, value_id v, int64_t axis)
+{
+    const shape *dims = &grad_fact(c, v)->dims;
+    const int64_t at = axis < 0 ? axis + dims->rank : axis;
+    if (dims->rank != RANK_UNKNOWN && at >= 0 && at < dims->rank && dims->dims[at] != DIM_UNKNOWN)
+        return grad_list(c, 1, &dims->dims[at]);
+    return GRAD_ADD(c, "Gather", GRAD_ADD(c, "Shape", v), grad_list(c, 1, &axis));
+}
+
+/* Adds a Split of the cotangent into the parts that the inputs were. */
+void grad_pass_concat(grad_node *c)
+{
+    const int64_t axis = node_int(&c->node, "axis", 1);
+    const size_t n = c->node.n_inputs;
+    value_id *sizes = memory_zalloc(2 * n, sizeof *sizes), *parts = sizes ? sizes + n : NULL;
+    node_id made = NODE_NONE;
+    if (!sizes) {
+        c->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) sizes[i] = size_along(c, grad_in(c, i), axis);
+    const value_id all = grad_set_int(c, grad_add(c, "Concat", n, sizes), "axis", 0);
+    for (size_t i = 0; i < n && c->status == CLG_OK; i++)
+        c->status = graph_add_value(c->graph, "", &parts[i]);
+    if (c->status == CLG_OK)
+        c->status = graph_add_node(c->graph, "", "Split", "", 2,
+                                   (value_id[]){grad_cotangent(c, 0), all}, n, parts, &made);
+    if (c->status == CLG_OK) {
+        node *split = &c->graph->nodes[made];
+        if (split->opset < 13) split->opset = 13;
+        split->label = c->node.label;
+        c->status = node_set_int(c->graph, made, "axis", axis);
+    }
+    for (size_t i = 0; i < n && c->status == CLG_OK; i++) grad_give(c, i, parts[i]);
+    memory_free(sizes);
+}
+
+/* Joins the cotangents of the parts, with zeros for parts on which the result does not depend. */
+void grad_pass_split(grad_node *c)
+{
+    const size_t n = c->node.n_outputs;
+    value_id *parts = memory_zalloc(n, sizeof *parts);
+    if (!parts) {
+        c->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        return;
+    }
+    for (size_t k = 0; k < n; k++) {
+        parts[k] = grad_cotangent(c, k);
+        if (parts[k] != VALUE_NONE) continue;
+        if (grad_out(c, k) == VALUE_NONE) {
+            grad_refuse(c, "it omits output %zu", k);
+            break;
+        }
+        parts[k] = grad_fill_like(c, grad_out(c, k), 0);
+    }
+    const value_id joined = grad_add(c, "Concat", n, parts);
+    grad_give(c, 0, grad_set_int(c, joined, "axis", node_int(&c->node, "axis", 0)));
+    memory_free(parts);
+}
+
+/* ---- Slice and Pad --------------------------------------------------------------------------- */
+
+/* Adds clgraph.SliceGrad: zeros of the shape of the input, with the cotangent where the slice was.
+ */
+void grad_pass_slice(grad_node *c)
+{
+    static const char *const names[4] = {"starts", "ends", "axes", "steps"};
+    value_id inputs[6] = {grad_cotangent(c, 0), grad_dims(c, grad_in(c, 0)),
+                          VALUE_NONE,           VALUE_NONE,
+                          VALUE_NONE,           VALUE_NONE};
+    size_t n_given = 2;
+    for (size_t i = 0; i < 4; i++) {
+        size_t n;
+        const int64_t *given = node_ints(&c->node, names[i], &n);
+        inputs[2 + i] = given ? grad_list(c, n, given) : grad_in(c, 1 + i);
+        if (inputs[2 + i] != VALUE_NONE) n_given = 3 + i;
+    }
+    grad_give(c, 0, grad_add_of(c, DOMAIN_INTERNAL, "SliceGrad", n_given, inputs));
+}
+
+/* The cotangent of a cotangent: the slice of it. */
+void grad_pass_slice_grad(grad_node *c)
+{
+    value_id inputs[5] = {grad_cotangent(c, 0), VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE};
+    for (size_t i = 1; i < 5; i++) inputs[i] = grad_in(c, i + 1);
+    grad_give(c, 0, grad_add(c, "Slice", c->node.n_inputs - 1, inputs));
+}
+
+/* Takes the padding off again. The padding's constant has no part in it. */
+void grad_pass_pad(grad_node *c)
+{
+    size_t n;
+    const char *mode = node_string(&c->node, "mode", "constant");
+    const int64_t *given = node_ints(&c->node, "pads", &n);
+    if (strcmp(mode, "constant") != 0) {
+        grad_refuse(c, "mode '%s' repeats elements", mode);
+        return;
+    }
+    if (grad_wants(c, 2)) {
+        grad_refuse(c, "the constant of the padding depends on what is differentiated for");
+        return;
+    }
+    const value_id pads = given ? grad_list(c, n, given) : grad_in(c, 1);
+    const value_id axes = grad_in(c, 3), off = GRAD_ADD(c, "Neg", pads), zero = grad_number(c, 0);
+    const value_id inputs[4] = {grad_cotangent(c, 0), off, zero, axes};
+    const value_id made = grad_add(c, "Pad", axes == VALUE_NONE ? 3 : 4, inputs);
+    grad_give(c, 0, axes == VALUE_NONE ? made : grad_of_opset(c, made, 18));
+}
+
+/* ---- Dropout --------------------------------------------------------------------------------- */
+
+/* Returns the mask of what was kept; adds that output to the node if it lacks it. */
+static value_id mask_of(grad_node *c)
+{
+    value_id outputs[2] = {grad_out(c, 0), grad_out(c, 1)};
+    if (outputs[1] != VALUE_NONE || c->status != CLG_OK) return outputs[1];
+    c->status = graph_add_value(c->graph, "", &outputs[1]);
+    if (c->status == CLG_OK) c->status = node_add_output(c->graph, c->id, outputs[1]);
+    return outputs[1];
+}
+
+/* In training, opset 12 and later: passes on what was kept, scaled as it was. Else as Identity. */
+void grad_pass_dropout(grad_node *c)
+{
+    const value_id g = grad_cotangent(c, 0);
+    const tensor *training = grad_fact(c, grad_in(c, 2))->known;
+    const bool never = c->row->since < 12 || grad_in(c, 2) == VALUE_NONE ||
+                       (training && training->n_elements > 0 && tensor_get_int(training, 0) == 0);
+    if (c->node.opset < 7 && node_int(&c->node, "is_test", 0) == 0) {
+        grad_refuse(c, "before opset 7 its mask is no bool");
+    } else if (never) {
+        grad_give(c, 0, g);
+    } else if (!training) {
+        grad_refuse(c, "training_mode is not known before the run");
+    } else {
+        const value_id ratio = grad_in(c, 1) == VALUE_NONE ? grad_number(c, 0.5) : grad_in(c, 1);
+        const value_id cast =
+            grad_set_int(c, GRAD_ADD(c, "Cast", ratio), "to", grad_fact(c, grad_out(c, 0))->dtype);
+        const value_id kept = GRAD_ADD(c, "Sub", grad_number(c, 1), cast);
+        const value_id scaled = GRAD_ADD(c, "Div", g, kept);
+        grad_give(c, 0, GRAD_ADD(c, "Where", mask_of(c), scaled, grad_number(c, 0)));
+    }
+}

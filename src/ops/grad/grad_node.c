@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Implements what the functions of the gradients' vocabulary share (grad_rule.h).
+ */
+#include "ops/grad/grad_rule.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The lowest opset version of nodes that rules add: from it on the axes of ReduceSum and Unsqueeze
+ * are inputs. */
+#define LOWEST_OPSET 13
+
+/* ---- the node -------------------------------------------------------------------------------- */
+
+void grad_refuse(grad_node *c, const char *format, ...)
+{
+    char why[256], text[NODE_TEXT_BYTES];
+    va_list args;
+    if (c->status != CLG_OK) return;
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    c->status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%s has no gradient: %s",
+                          node_text(&c->node, text), why);
+}
+
+value_id grad_in(const grad_node *c, size_t i)
+{
+    return i < c->node.n_inputs ? c->node.inputs[i] : VALUE_NONE;
+}
+
+value_id grad_out(const grad_node *c, size_t k)
+{
+    return k < c->node.n_outputs ? c->node.outputs[k] : VALUE_NONE;
+}
+
+value_id grad_cotangent(const grad_node *c, size_t k)
+{
+    return k < c->node.n_outputs ? c->cotangents[k] : VALUE_NONE;
+}
+
+const value_fact *grad_fact(const grad_node *c, value_id v)
+{
+    static const value_fact unknown = {.dims = {.rank = RANK_UNKNOWN}};
+    return v < c->n_facts ? &c->facts[v] : &unknown;
+}
+
+bool grad_wants(const grad_node *c, size_t i)
+{
+    const value_id v = grad_in(c, i);
+    return v != VALUE_NONE && c->depends[v];
+}
+
+int grad_rank(grad_node *c, size_t i)
+{
+    const int rank = grad_fact(c, grad_in(c, i))->dims.rank;
+    if (rank != RANK_UNKNOWN) return rank;
+    grad_refuse(c, "the rank of input %zu is not known", i);
+    return 0;
+}
+
+bool grad_ints(const grad_node *c, size_t i, const char *attribute, int64_t out[OP_MAX_INTS],
+               size_t *out_n)
+{
+    const value_id v = grad_in(c, i);
+    const int64_t *values = NULL;
+    *out_n = 0;
+    if (v == VALUE_NONE) {
+        values = attribute ? node_ints(&c->node, attribute, out_n) : NULL;
+        if (!values || *out_n > OP_MAX_INTS) return false;
+        if (*out_n > 0) memcpy(out, values, *out_n * sizeof *out);
+        return true;
+    }
+    const tensor *known = grad_fact(c, v)->known;
+    if (!known || known->n_elements > OP_MAX_INTS || !dtype_is_integer(known->dtype)) return false;
+    *out_n = (size_t)known->n_elements;
+    for (int64_t k = 0; k < known->n_elements; k++) out[k] = tensor_get_int(known, k);
+    return true;
+}
+
+/* ---- new nodes ------------------------------------------------------------------------------- */
+
+value_id grad_add_of(grad_node *c, const char *domain, const char *op_type, size_t n_inputs,
+                     const value_id *inputs)
+{
+    value_id made;
+    node_id n;
+    if (c->status == CLG_OK && graph_opset(c->graph, domain) == 0)
+        c->status = graph_set_opset(c->graph, domain, 1);
+    if (c->status == CLG_OK) c->status = graph_add_value(c->graph, "", &made);
+    if (c->status == CLG_OK)
+        c->status = graph_add_node(c->graph, domain, op_type, "", n_inputs, inputs, 1, &made, &n);
+    if (c->status != CLG_OK) return VALUE_NONE;
+    node *added = &c->graph->nodes[n];
+    if (domain[0] == '\0' && added->opset < LOWEST_OPSET) added->opset = LOWEST_OPSET;
+    if (added->opset < 1) added->opset = 1;
+    added->label = c->node.label;
+    return made;
+}
+
+value_id grad_add(grad_node *c, const char *op_type, size_t n_inputs, const value_id *inputs)
+{
+    return grad_add_of(c, "", op_type, n_inputs, inputs);
+}
+
+value_id grad_of_opset(grad_node *c, value_id v, int64_t opset)
+{
+    if (c->status != CLG_OK) return v;
+    node *n = &c->graph->nodes[c->graph->values[v].producer];
+    if (n->opset < opset) n->opset = opset;
+    return v;
+}
+
+value_id grad_set_int(grad_node *c, value_id v, const char *name, int64_t number)
+{
+    if (c->status == CLG_OK)
+        c->status = node_set_int(c->graph, c->graph->values[v].producer, name, number);
+    return v;
+}
+
+value_id grad_set_float(grad_node *c, value_id v, const char *name, float number)
+{
+    if (c->status == CLG_OK)
+        c->status = node_set_float(c->graph, c->graph->values[v].producer, name, number);
+    return v;
+}
+
+value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n, const int64_t *numbers)
+{
+    if (c->status == CLG_OK)
+        c->status = node_set_ints(c->graph, c->graph->values[v].producer, name, n, numbers);
+    return v;
+}
+
+static value_id add_constant(grad_node *c, tensor *t)
+{
+    value_id made = VALUE_NONE;
+    if (c->status == CLG_OK) c->status = graph_add_constant(c->graph, "", t, &made);
+    tensor_free(t);
+    return c->status == CLG_OK ? made : VALUE_NONE;
+}
+
+value_id grad_number(grad_node *c, double number)
+{
+    const shape scalar = shape_scalar();
+    tensor *t = NULL;
+    if (c->status == CLG_OK)
+        c->status = tensor_create(grad_fact(c, grad_out(c, 0))->dtype, &scalar, &t);
+    if (c->status == CLG_OK) tensor_set_float(t, 0, number);
+    return add_constant(c, t);
+}
+
+value_id grad_list(grad_node *c, size_t n, const int64_t *numbers)
+{
+    const shape dims = {.rank = 1, .dims = {(int64_t)n}};
+    tensor *t = NULL;
+    if (c->status == CLG_OK) c->status = tensor_create(CLG_INT64, &dims, &t);
+    for (size_t i = 0; i < n && c->status == CLG_OK; i++) tensor_set_int(t, (int64_t)i, numbers[i]);
+    return add_constant(c, t);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+value_id grad_dims(grad_node *c, value_id v)
+{
+    const shape *dims = &grad_fact(c, v)->dims;
+    if (shape_is_known(dims)) return grad_list(c, (size_t)dims->rank, dims->dims);
+    return GRAD_ADD(c, "Shape", v);
+}
+
+value_id grad_sum_to(grad_node *c, value_id v, value_id like)
+{
+    return grad_add_of(c, DOMAIN_INTERNAL, "SumTo", 2, (value_id[]){v, grad_dims(c, like)});
+}
+
+value_id grad_reshape_like(grad_node *c, value_id v, value_id like)
+{
+    const value_id made = GRAD_ADD(c, "Reshape", v, grad_dims(c, like));
+    return grad_set_int(c, grad_of_opset(c, made, 14), "allowzero", 1);
+}
+
+value_id grad_expand_like(grad_node *c, value_id v, value_id like)
+{
+    return GRAD_ADD(c, "Expand", v, grad_dims(c, like));
+}
+
+value_id grad_fill_like(grad_node *c, value_id like, double number)
+{
+    const shape one = {.rank = 1, .dims = {1}};
+    tensor *t = NULL;
+    const value_id made = GRAD_ADD(c, "ConstantOfShape", grad_dims(c, like));
+    if (c->status == CLG_OK) c->status = tensor_create(grad_fact(c, like)->dtype, &one, &t);
+    if (c->status == CLG_OK) {
+        tensor_set_float(t, 0, number);
+        c->status = node_set_tensor(c->graph, c->graph->values[made].producer, "value", t);
+    }
+    tensor_free(t);
+    return made;
+}
+
+value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes)
+{
+    if (graph_opset(c->graph, "") >= 18) return GRAD_ADD(c, "ReduceMean", v, grad_list(c, n, axes));
+    return grad_set_ints(c, GRAD_ADD(c, "ReduceMean", v), "axes", n, axes);
+}
+
+void grad_give(grad_node *c, size_t i, value_id cotangent)
+{
+    if (c->status == CLG_OK && grad_wants(c, i)) c->given[i] = cotangent;
+}

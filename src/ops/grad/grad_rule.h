@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The vocabulary in which the rows of the operator tables say how a gradient passes through an
+ * operator (op_row.grad), and what the functions behind it see. A rule adds nodes that compute the
+ * cotangents of the node's inputs from those of its outputs: the cotangent of a value is the
+ * gradient of the result with respect to it. See decision 68.
+ *
+ * Rules use the operators of ONNX, and do not look at sizes, which may not be known yet: where they
+ * need a shape, they add the node that reads it when the run is planned (grad_dims). They prefer
+ * outputs to inputs, which forward kernels need not keep then. At points without a derivative they
+ * follow PyTorch.
+ */
+#ifndef CLG_OPS_GRAD_RULE_H
+#define CLG_OPS_GRAD_RULE_H
+
+#include "ops/grad/grad.h"
+
+/* A node through which the gradient passes. The functions below return values of the graph, and
+ * VALUE_NONE after a failure, which `status` has; they accept VALUE_NONE then, so that a rule need
+ * not check each step. */
+typedef struct grad_node {
+    graph *graph;
+    node_id id;
+    node node; /* a copy: adding nodes moves the graph's */
+    const op_row *row;
+    const value_fact *facts; /* by value, of those before the walk */
+    size_t n_facts;
+    const bool *depends;        /* by value: on what is differentiated for */
+    const value_id *cotangents; /* by output; VALUE_NONE: the result does not depend on it */
+    value_id *given;            /* by input: what grad_give got; preset to VALUE_NONE */
+    clg_status status;
+} grad_node;
+
+typedef void (*grad_function)(grad_node *c);
+
+#define GRAD_MAX_FORMULAS 3
+
+/* How a gradient passes through an operator. */
+struct op_grad {
+    grad_function rule; /* NULL: zero, or none */
+    /* Of grad_pass_formula: the cotangent of each input, as grad_formula describes; NULL: none, as
+     * of a condition. */
+    const char *formulas[GRAD_MAX_FORMULAS];
+    /* Why the gradient cannot pass. NULL without a rule: the outputs do not change with small
+     * changes of the inputs, or are no floats, and the gradient is zero. */
+    const char *reason;
+};
+
+#define OP_GRAD(...) (&(const op_grad){__VA_ARGS__})
+
+/* ---- entries (the functions are in grad_<family>.c) ------------------------------------------ */
+
+#define GRAD_BY(function) OP_GRAD(.rule = (function))
+/* Element by element: a formula for each input. */
+#define GRAD_FORMULA(...) OP_GRAD(.rule = grad_pass_formula, .formulas = {__VA_ARGS__})
+/* A reduction: a formula in which g and y have the axes that are reduced, with size 1. */
+#define GRAD_REDUCED(formula) OP_GRAD(.rule = grad_pass_reduce_formula, .formulas = {formula})
+#define GRAD_ZERO OP_GRAD(.rule = NULL)
+#define GRAD_NONE(why) OP_GRAD(.reason = (why))
+/* Reasons of several families. */
+#define GRAD_LATER GRAD_NONE("it has no rule yet")
+#define GRAD_QUANTIZED "it computes with quantised numbers"
+#define GRAD_OF_ML "operators of ai.onnx.ml are not differentiated"
+#define GRAD_OF_PASSES "it is added by passes, after gradients"
+
+/* Formulas of Gelu, by the error function or as approximated, of a formula in parentheses. */
+#define GRAD_GELU(x)                                                                               \
+    "g * (0.5 * (1 + Erf(" x " * Sqrt(0.5))) + " x " * Exp(-0.5 * " x " * " x ") / Sqrt(2 * pi))"
+#define GRAD_GELU_TANH(x)                                                                          \
+    "t = Tanh(Sqrt(2 / pi) * (" x " + 0.044715 * " x " * " x " * " x "));"                         \
+    "g * (0.5 * (1 + t) + 0.5 * " x " * (1 - t * t) * Sqrt(2 / pi) * "                             \
+    "(1 + 0.134145 * " x " * " x "))"
+/* y = x Sigmoid(alpha x), times a factor */
+#define GRAD_SWISH(factor) "s = Sigmoid(alpha * x); g * " factor " * (s + alpha * x * s * (1 - s))"
+
+/* grad_pointwise.c */
+void grad_pass_formula(grad_node *c);
+void grad_pass_sum(grad_node *c);
+void grad_pass_mean(grad_node *c);
+void grad_pass_extreme(grad_node *c); /* Min and Max */
+void grad_pass_clip(grad_node *c);    /* bounds are inputs */
+void grad_pass_cast(grad_node *c);
+void grad_pass_gelu(grad_node *c);
+void grad_pass_fast_gelu(grad_node *c); /* input 1, a bias, is optional */
+/* grad_moves.c */
+void grad_pass_same(grad_node *c);    /* Identity */
+void grad_pass_reshape(grad_node *c); /* operators that only change the shape of input 0 */
+void grad_pass_expand(grad_node *c);
+void grad_pass_transpose(grad_node *c);
+void grad_pass_concat(grad_node *c);
+void grad_pass_split(grad_node *c);
+void grad_pass_slice(grad_node *c);
+void grad_pass_slice_grad(grad_node *c);
+void grad_pass_pad(grad_node *c);
+void grad_pass_dropout(grad_node *c);
+/* grad_product.c */
+void grad_pass_matmul(grad_node *c);
+void grad_pass_gemm(grad_node *c);
+/* grad_reduce.c */
+void grad_pass_reduce_sum(grad_node *c);
+void grad_pass_reduce_mean(grad_node *c);
+void grad_pass_reduce_extreme(grad_node *c); /* ReduceMax and ReduceMin */
+void grad_pass_reduce_formula(grad_node *c); /* g and y with the axes that are reduced */
+void grad_pass_global_average(grad_node *c);
+void grad_pass_global_max(grad_node *c);
+void grad_pass_sum_to(grad_node *c);
+void grad_pass_softmax(grad_node *c);
+void grad_pass_log_softmax(grad_node *c);
+/* grad_index.c */
+void grad_pass_gather(grad_node *c);
+void grad_pass_gather_elements(grad_node *c);
+void grad_pass_gather_nd(grad_node *c);
+void grad_pass_tile(grad_node *c);
+void grad_pass_trilu(grad_node *c);
+void grad_pass_cumsum(grad_node *c);
+void grad_pass_depth_to_space(grad_node *c);
+void grad_pass_space_to_depth(grad_node *c);
+void grad_pass_einsum(grad_node *c);
+/* grad_norm.c */
+void grad_pass_batchnorm(grad_node *c); /* with given statistics, as in prediction */
+void grad_pass_layernorm(grad_node *c);
+void grad_pass_rmsnorm(grad_node *c);
+/* grad_loss.c */
+void grad_pass_likelihood(grad_node *c);
+void grad_pass_cross_entropy(grad_node *c);
+
+/* ---- for the functions (grad_node.c) --------------------------------------------------------- */
+
+/* Sets the error that the gradient cannot pass, "node 'x' (Pad, opset 13): ...". */
+void grad_refuse(grad_node *c, const char *format, ...) CLG_PRINTF(2, 3);
+/* Returns input i, or output k. */
+value_id grad_in(const grad_node *c, size_t i);
+value_id grad_out(const grad_node *c, size_t k);
+/* Returns the cotangent of output k; VALUE_NONE: the result does not depend on this output. */
+value_id grad_cotangent(const grad_node *c, size_t k);
+/* Returns whether the cotangent of input i is wanted. */
+bool grad_wants(const grad_node *c, size_t i);
+/* Returns what is known of a value; an absent fact for those that rules added. */
+const value_fact *grad_fact(const grad_node *c, value_id v);
+/* Returns the rank of input i; refuses, and returns 0, where it is not known. */
+int grad_rank(grad_node *c, size_t i);
+/* Returns the integers of a list: input i, if its elements are known, or the attribute where there
+ * is no such input. Returns false where they are unknown or absent. */
+bool grad_ints(const grad_node *c, size_t i, const char *attribute, int64_t out[OP_MAX_INTS],
+               size_t *out_n);
+
+/* Adds a node of the default domain with these inputs, and returns its output. */
+value_id grad_add(grad_node *c, const char *op_type, size_t n_inputs, const value_id *inputs);
+#define GRAD_ADD(c, op_type, ...)                                                                  \
+    grad_add((c), (op_type), sizeof((const value_id[]){__VA_ARGS__}) / sizeof(value_id),           \
+             (const value_id[]){__VA_ARGS__})
+/* As grad_add, of a given domain. */
+value_id grad_add_of(grad_node *c, const char *domain, const char *op_type, size_t n_inputs,
+                     const value_id *inputs);
+/* Makes the node that computes v one of this opset version, if it is older; returns v. */
+value_id grad_of_opset(grad_node *c, value_id v, int64_t opset);
+/* Set an attribute of the node that computes `v`; return v. */
+value_id grad_set_int(grad_node *c, value_id v, const char *name, int64_t number);
+value_id grad_set_float(grad_node *c, value_id v, const char *name, float number);
+value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n,
+                       const int64_t *numbers);
+/* Returns a constant scalar with the dtype of output 0. */
+value_id grad_number(grad_node *c, double number);
+/* Returns a constant list of int64. */
+value_id grad_list(grad_node *c, size_t n, const int64_t *numbers);
+/* Returns the dimensions of a value as int64. */
+value_id grad_dims(grad_node *c, value_id v);
+/* Returns a value of the shape and dtype of `like` of which each element is `number`. */
+value_id grad_fill_like(grad_node *c, value_id like, double number);
+/* Returns v, which may have been broadcast from the shape of `like`, summed to that shape. */
+value_id grad_sum_to(grad_node *c, value_id v, value_id like);
+/* Returns v with the shape of `like`, which has as many elements. */
+value_id grad_reshape_like(grad_node *c, value_id v, value_id like);
+/* Returns v broadcast to the shape of `like`. */
+value_id grad_expand_like(grad_node *c, value_id v, value_id like);
+/* Returns the mean of v over these axes, which stay with size 1. */
+value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes);
+/* Sets the cotangent of input i; without effect where it is not wanted. Once for each input. */
+void grad_give(grad_node *c, size_t i, value_id cotangent);
+
+/* Returns the value of a formula (grad_formula.c), such as "g * (1 - y * y)" or
+ * "s = Sigmoid(x); Where(x > 0, g, g * alpha * s)": definitions, then an expression of + - * /,
+ * comparisons, parentheses, numbers, names and operators of ONNX on expressions. Names:
+ *   g           the cotangent of output 0
+ *   y           output 0
+ *   x, x1, x2   inputs 0, 1 and 2
+ *   pi
+ *   others      definitions, and the node's attributes (floats, which the row's table of
+ *               instructions gives a fallback) */
+value_id grad_formula(grad_node *c, const char *formula);
+/* The same with other values as g and y. */
+value_id grad_formula_of(grad_node *c, const char *formula, value_id g, value_id y);
+
+#endif

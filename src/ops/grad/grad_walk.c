@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Implements grad_build: goes through the nodes between what is differentiated for and the result,
+ * from the last to the first, and has each operator's entry (op_row.grad) add the nodes that
+ * compute the cotangents of its inputs. Cotangents of a value that several nodes read are summed in
+ * the order in which they are made, so that results have the same bits in each run.
+ */
+#include "base/cancel.h"
+#include "base/strbuf.h"
+#include "ops/grad/grad_rule.h"
+
+#include <string.h>
+
+enum {
+    MAX_NAMED = 8,  /* nodes that one error lists */
+    SUM_INPUTS = 8, /* of one Sum */
+    MAX_INPUTS = OP_ANY_NUMBER
+};
+
+/* The cotangents of one value. */
+typedef struct parts {
+    value_id *values;
+    size_t count, capacity;
+} parts;
+
+typedef struct walk {
+    graph *graph;
+    value_fact *facts;
+    size_t n_values; /* before the walk */
+    bool *depends;   /* by value: on one of xs */
+    bool *reaches;   /* by value: the result depends on it */
+    parts *parts;    /* by value */
+    value_id *given; /* by input of the node at hand */
+    size_t given_capacity;
+} walk;
+
+static bool is_float(const walk *w, value_id v) { return dtype_is_float(w->facts[v].dtype); }
+
+/* Results of control flow have no dtype before they are computed. */
+static bool may_be_float(const walk *w, value_id v)
+{
+    return w->facts[v].dtype == CLG_DTYPE_NONE || is_float(w, v);
+}
+
+/* ---- which values count ---------------------------------------------------------------------- */
+
+/* Marks of values, and whether one of those visited is marked. */
+typedef struct marks {
+    bool *of;
+    bool found;
+} marks;
+
+static void look(void *user, value_id v)
+{
+    marks *m = user;
+    m->found = m->found || m->of[v];
+}
+
+static void mark(void *user, value_id v) { ((marks *)user)->of[v] = true; }
+
+/* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */
+static bool reads_marked(const node *n, bool *of)
+{
+    marks m = {.of = of};
+    node_visit_uses(n, look, &m);
+    return m.found;
+}
+
+static bool is_zero(const node *n)
+{
+    const op_row *row = n->op;
+    return row && row->grad && !row->grad->rule && !row->grad->reason;
+}
+
+/* Marks what depends on xs through operators whose gradient is not zero. The path ends at values
+ * other than floats, which do not change with small changes of xs, as results of Cast; but not
+ * where a gradient through the operator is refused, as through QuantizeLinear. */
+static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
+{
+    const graph *g = w->graph;
+    for (size_t i = 0; i < n_xs; i++) w->depends[xs[i]] = true;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const node *n = &g->nodes[i];
+        const op_row *row = n->op;
+        if (n->removed || is_zero(n) || !reads_marked(n, w->depends)) continue;
+        const bool has_rule = row && row->grad && row->grad->rule;
+        for (size_t k = 0; k < n->n_outputs; k++)
+            if (n->outputs[k] != VALUE_NONE && (!has_rule || may_be_float(w, n->outputs[k])))
+                w->depends[n->outputs[k]] = true;
+    }
+}
+
+static void mark_reaching(walk *w, value_id y)
+{
+    const graph *g = w->graph;
+    w->reaches[y] = true;
+    for (size_t i = g->n_nodes; i-- > 0;) {
+        const node *n = &g->nodes[i];
+        bool reaches = false;
+        for (size_t k = 0; k < n->n_outputs && !n->removed; k++)
+            reaches = reaches || (n->outputs[k] != VALUE_NONE && w->reaches[n->outputs[k]]);
+        if (!reaches || is_zero(n)) continue;
+        node_visit_uses(n, mark, &(marks){.of = w->reaches});
+    }
+}
+
+/* Returns whether the gradient passes through the node: an output counts, and an input does, which
+ * none does where the output is itself one of xs. */
+static bool is_on_path(const walk *w, const node *n)
+{
+    if (n->removed || is_zero(n) || !reads_marked(n, w->depends)) return false;
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        const value_id v = n->outputs[k];
+        if (v != VALUE_NONE && v < w->n_values && w->depends[v] && w->reaches[v]) return true;
+    }
+    return false;
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static const char *reason_of(const node *n)
+{
+    const op_row *row = n->op;
+    if (!row) return "the operator is not supported";
+    if (!row->grad) return "there is no rule for it";
+    return row->grad->reason;
+}
+
+/* Refuses a graph with nodes on the path that have no rule: names them all. */
+static clg_status check_rules(const walk *w)
+{
+    char text[NODE_TEXT_BYTES];
+    size_t n_found = 0;
+    strbuf names;
+    strbuf_init(&names, 4096);
+    for (size_t i = 0; i < w->graph->n_nodes; i++) {
+        const node *n = &w->graph->nodes[i];
+        const char *reason = is_on_path(w, n) ? reason_of(n) : NULL;
+        if (!reason) continue;
+        if (n_found++ >= MAX_NAMED) continue;
+        strbuf_printf(&names, "%s%s: %s", n_found > 1 ? "; " : "", node_text(n, text), reason);
+    }
+    clg_status status = CLG_OK;
+    if (n_found > MAX_NAMED) strbuf_printf(&names, "; and %zu more", n_found - MAX_NAMED);
+    if (n_found > 0)
+        status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%zu nodes have no gradient: %s",
+                           n_found, strbuf_data(&names));
+    strbuf_deinit(&names);
+    return status;
+}
+
+static clg_status check_float(const walk *w, value_id v, const char *what)
+{
+    char text[VALUE_TEXT_BYTES];
+    if (is_float(w, v)) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s %s is %s, and only floats have gradients",
+                     what, value_text(w->graph, v, text), dtype_name(w->facts[v].dtype));
+}
+
+/* ---- cotangents ------------------------------------------------------------------------------ */
+
+static clg_status add_part(walk *w, value_id v, value_id part)
+{
+    parts *p = &w->parts[v];
+    CLG_TRY(MEMORY_RESERVE(p->values, p->capacity, p->count + 1));
+    p->values[p->count++] = part;
+    return CLG_OK;
+}
+
+/* Returns the sum of the parts of a value's cotangent; VALUE_NONE if there is none. */
+static value_id join_parts(grad_node *c, parts *p)
+{
+    value_id sum = p->count > 0 ? p->values[0] : VALUE_NONE;
+    for (size_t at = 1; at < p->count && c->status == CLG_OK;) {
+        value_id inputs[SUM_INPUTS] = {sum};
+        size_t n = 1;
+        while (n < SUM_INPUTS && at < p->count) inputs[n++] = p->values[at++];
+        sum = grad_add(c, n == 2 ? "Add" : "Sum", n, inputs);
+    }
+    if (p->count > 0) {
+        p->values[0] = sum;
+        p->count = 1;
+    }
+    return sum;
+}
+
+static clg_status visit(walk *w, node_id id)
+{
+    value_id cotangents[MAX_INPUTS];
+    const node *n = &w->graph->nodes[id];
+    const op_row *row = n->op;
+    if (!row || !row->grad || !row->grad->rule) /* check_rules refused it */
+        return error_set(CLG_ERROR_INTERNAL, "a %s has no gradient", n->op_type);
+    if (n->n_outputs > MAX_INPUTS)
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "a node of %zu outputs has no gradient",
+                         n->n_outputs);
+    CLG_TRY(MEMORY_RESERVE(w->given, w->given_capacity, n->n_inputs + 1));
+    for (size_t i = 0; i < n->n_inputs; i++) w->given[i] = VALUE_NONE;
+    grad_node c = {.graph = w->graph,
+                   .id = id,
+                   .node = *n,
+                   .row = row,
+                   .facts = w->facts,
+                   .n_facts = w->n_values,
+                   .depends = w->depends,
+                   .cotangents = cotangents,
+                   .given = w->given};
+    bool has_cotangent = false;
+    for (size_t k = 0; k < c.node.n_outputs; k++) {
+        const value_id v = c.node.outputs[k];
+        cotangents[k] = v == VALUE_NONE ? VALUE_NONE : join_parts(&c, &w->parts[v]);
+        has_cotangent = has_cotangent || cotangents[k] != VALUE_NONE;
+    }
+    if (c.status == CLG_OK && has_cotangent) row->grad->rule(&c);
+    CLG_TRY(c.status);
+    for (size_t i = 0; i < c.node.n_inputs; i++)
+        if (w->given[i] != VALUE_NONE) CLG_TRY(add_part(w, c.node.inputs[i], w->given[i]));
+    return CLG_OK;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+static clg_status walk_init(walk *w, graph *g)
+{
+    *w = (walk){.graph = g, .n_values = g->n_values};
+    w->depends = memory_zalloc(g->n_values + 1, sizeof *w->depends);
+    w->reaches = memory_zalloc(g->n_values + 1, sizeof *w->reaches);
+    w->parts = memory_zalloc(g->n_values + 1, sizeof *w->parts);
+    if (!w->depends || !w->reaches || !w->parts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return ops_infer_graph(g, NULL, &w->facts);
+}
+
+static void walk_deinit(walk *w)
+{
+    for (size_t v = 0; w->parts && v < w->n_values; v++) memory_free(w->parts[v].values);
+    if (w->facts) ops_facts_free(w->facts, w->n_values);
+    memory_free(w->parts);
+    memory_free(w->depends);
+    memory_free(w->reaches);
+    memory_free(w->given);
+}
+
+static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs, size_t n_xs,
+                     value_id *out_gradients)
+{
+    grad_node ends = {.graph = w->graph,
+                      .facts = w->facts,
+                      .n_facts = w->n_values,
+                      .depends = w->depends,
+                      .node = {.label = "the gradient", .name = "", .op_type = "Gradient"}};
+    CLG_TRY(check_float(w, y, "the result"));
+    for (size_t i = 0; i < n_xs; i++) CLG_TRY(check_float(w, xs[i], "the value"));
+    mark_dependent(w, xs, n_xs);
+    mark_reaching(w, y);
+    CLG_TRY(check_rules(w));
+    if (cotangent == VALUE_NONE) cotangent = grad_fill_like(&ends, y, 1);
+    CLG_TRY(ends.status);
+    CLG_TRY(add_part(w, y, cotangent));
+    for (size_t i = w->graph->n_nodes; i-- > 0;) {
+        CLG_TRY(cancel_check("differentiating the graph"));
+        if (is_on_path(w, &w->graph->nodes[i])) CLG_TRY(visit(w, (node_id)i));
+    }
+    for (size_t i = 0; i < n_xs; i++) {
+        out_gradients[i] = join_parts(&ends, &w->parts[xs[i]]);
+        if (out_gradients[i] == VALUE_NONE) out_gradients[i] = grad_fill_like(&ends, xs[i], 0);
+        CLG_TRY(ends.status);
+    }
+    return CLG_OK;
+}
+
+clg_status grad_build(graph *g, value_id y, value_id cotangent, const value_id *xs, size_t n_xs,
+                      value_id *out_gradients)
+{
+    walk w;
+    clg_status status = walk_init(&w, g);
+    if (status == CLG_OK) status = go(&w, y, cotangent, xs, n_xs, out_gradients);
+    walk_deinit(&w);
+    return status;
+}

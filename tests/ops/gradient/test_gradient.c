@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests clg_model_gradient: names, zero gradients, conventions at points without a derivative,
+ * what is refused, and each allocation failing in turn. tests/ops/gradient compares the rules.
+ */
+#include "support/unit.h"
+
+#include "support/fakes/failing_alloc.h"
+#include "support/fixtures/graph_text.h"
+#include "support/fixtures/pocl_context.h"
+#include "support/literals.h"
+
+#include <clgraph/gradient.h>
+
+#include <string.h>
+
+static int open_group(void **state)
+{
+    failing_alloc_install();
+    failing_alloc_arm(SIZE_MAX);
+    return open_context(state);
+}
+
+static int close_group(void **state)
+{
+    const int status = close_context(state);
+    failing_alloc_remove();
+    return status;
+}
+
+TEST_GROUP(open_group, close_group)
+
+/* Runs a model with float32 inputs of n elements each; out gets output 0. */
+static void run(clg_model *m, int64_t n, const float *const *inputs, float *out)
+{
+    clg_session *s;
+    clg_call_input in[3];
+    clg_call_output result = {.name = clg_model_output(m, 0)->name,
+                              .data = out,
+                              .capacity_bytes = (size_t)n * sizeof *out};
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    for (size_t i = 0; i < clg_model_n_inputs(m); i++)
+        in[i] = (clg_call_input){.name = clg_model_input(m, i)->name,
+                                 .dtype = CLG_FLOAT32,
+                                 .rank = 1,
+                                 .dims = &n,
+                                 .data = inputs[i],
+                                 .size_bytes = (size_t)n * sizeof(float)};
+    assert_ok(clg_session_call(s, in, clg_model_n_inputs(m), &result, 1));
+    clg_session_free(s);
+}
+
+/* Compares the gradient of z by x, of a graph with an input x: f32[N], with `wanted`. */
+static void expect_gradient(const char *text, size_t n, const float *x, const float *wanted)
+{
+    float found[8];
+    clg_model *m = graph_text_model(18, text), *gradient;
+    assert_ok(clg_model_gradient(m, "z", NAMES("x"), 1, &gradient));
+    run(gradient, (int64_t)n, &x, found);
+    for (size_t i = 0; i < n; i++)
+        if (found[i] != wanted[i])
+            fail_msg("%s: element %zu of the gradient at %g is %g, not %g", text, i, (double)x[i],
+                     (double)found[i], (double)wanted[i]);
+    clg_model_free(gradient);
+    clg_model_free(m);
+}
+
+TEST(outputs_are_the_gradients_then_the_result)
+{
+    clg_model *gradient,
+        *m = graph_text_model(18, "x: f32[2,3]; y: f32[3]; w = f32[3]; x_grad = Mul(x, y); "
+                                  "z = Add(x_grad, w); o = Neg(z); out o");
+    assert_ok(clg_model_gradient(m, "z", NAMES("w", "x", "x_grad"), 3, &gradient));
+    clg_model_free(m); /* the gradient does not need it */
+    assert_int_equal(clg_model_n_inputs(gradient), 2);
+    assert_int_equal(clg_model_n_outputs(gradient), 4);
+    static const char *const names[4] = {"w_grad", "x_grad_2", "x_grad_grad", "z"};
+    static const int ranks[4] = {1, 2, 2, 2};
+    for (size_t i = 0; i < 4; i++) {
+        const clg_port *port = clg_model_output(gradient, i);
+        assert_string_equal(port->name, names[i]);
+        assert_int_equal(port->rank, ranks[i]);
+        assert_int_equal(port->dtype, CLG_FLOAT32);
+        assert_int_equal(port->dims[port->rank - 1], 3);
+    }
+    clg_model_free(gradient);
+}
+
+TEST(conventions_where_there_is_no_derivative)
+{
+    static const float x[4] = {-1, 0, 1, 2};
+    expect_gradient("x: f32[N]; z = Relu(x); out z", 4, x, (const float[]){0, 0, 1, 1});
+    expect_gradient("x: f32[N]; z = Abs(x); out z", 4, x, (const float[]){-1, 0, 1, 1});
+    expect_gradient("x: f32[N]; z = LeakyRelu(x) alpha=0.5; out z", 4, x,
+                    (const float[]){0.5f, 0.5f, 1, 1});
+    /* at the bounds it passes */
+    expect_gradient("x: f32[N]; l = Constant() value_float=0.0; h = Constant() value_float=1.0; "
+                    "z = Clip(x, l, h); out z",
+                    4, x, (const float[]){0, 1, 1, 0});
+    /* equals share */
+    expect_gradient("x: f32[N]; n = Neg(x); z = Max(x, n); out z", 4, x,
+                    (const float[]){-1, 0, 1, 1});
+    expect_gradient("x: f32[N]; c = Constant() value_float=1.0; z = Min(x, c); out z", 4, x,
+                    (const float[]){1, 1, 0.5f, 0});
+    expect_gradient("x: f32[N]; z = Sqrt(x); out z", 2, (const float[]){1, 4},
+                    (const float[]){0.5f, 0.25f});
+    /* the unused branch of a choice does not make it NaN */
+    expect_gradient("x: f32[N]; c = Constant() value_float=0.0; g = Greater(x, c); "
+                    "z = Where(g, x, c); out z",
+                    4, x, (const float[]){0, 0, 1, 1});
+}
+
+TEST(what_does_not_depend_has_a_gradient_of_zero)
+{
+    static const float x[3] = {0.3f, -1.5f, 7};
+    static const float none[3] = {0, 0, 0};
+    expect_gradient("x: f32[N]; f = Floor(x); z = Exp(f); out z", 3, x, none);
+    expect_gradient("x: f32[N]; i = Cast(x) to=7; z = Cast(i) to=1; out z", 3, x, none);
+    expect_gradient("x: f32[N]; k = f32[2]; z = Exp(k); y = Exp(x); out z y", 3, x, none);
+}
+
+TEST(an_empty_batch_has_an_empty_gradient)
+{
+    clg_model *gradient, *m = graph_text_model(18, "x: f32[N,3]; w = f32[3,2]; h = MatMul(x, w); "
+                                                   "z = ReduceMean(h) keepdims=0; out z");
+    clg_session *s;
+    float weights[6];
+    assert_ok(clg_model_gradient(m, "z", NAMES("w", "x"), 2, &gradient));
+    assert_ok(clg_session_create(context, gradient, NULL, &s));
+    clg_call_input in = {.name = "x", .dtype = CLG_FLOAT32, .rank = 2, .dims = DIMS(0, 3)};
+    clg_call_output out[2] = {{.name = "w_grad", .data = weights, .capacity_bytes = sizeof weights},
+                              {.name = "x_grad"}};
+    assert_ok(clg_session_call(s, &in, 1, out, 2));
+    for (size_t i = 0; i < 6; i++) assert_true(weights[i] == 0);
+    assert_int_equal(out[1].dims[0], 0);
+    assert_int_equal(out[1].dims[1], 3);
+    for (size_t i = 0; i < 2; i++) clg_value_free(out[i].value);
+    clg_session_free(s);
+    clg_model_free(gradient);
+    clg_model_free(m);
+}
+
+TEST(dropout_in_training_passes_what_it_kept)
+{
+    clg_model *gradient,
+        *m = graph_text_model(18, "x: f32[N]; r = Constant() value_float=0.5; t = true; "
+                                  "z = Dropout(x, r, t) seed=5; out z");
+    static const float x[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    float found[2][8];
+    clg_session *s;
+    assert_ok(clg_model_gradient(m, "z", NAMES("x"), 1, &gradient));
+    assert_ok(clg_session_create(context, gradient, NULL, &s));
+    clg_call_input in = {"x", CLG_FLOAT32, 1, DIMS(8), x, sizeof x, NULL};
+    clg_call_output out[2] = {
+        {.name = "x_grad", .data = found[0], .capacity_bytes = sizeof found[0]},
+        {.name = "z", .data = found[1], .capacity_bytes = sizeof found[1]}};
+    assert_ok(clg_session_call(s, &in, 1, out, 2));
+    assert_memory_equal(found[0], found[1], sizeof found[0]); /* x is 1 */
+    for (size_t i = 0; i < 8; i++) assert_true(found[0][i] == 0 || found[0][i] == 2);
+    clg_session_free(s);
+    clg_model_free(gradient);
+    clg_model_free(m);
+}
+
+TEST(what_cannot_be_differentiated_is_named)
+{
+    clg_model *none = NULL,
+              *m = graph_text_model(18, "x: f32[1,2,4,4]; k = f32[3,2,3,3]; c = Conv(x, k); "
+                                        "s = LRN(c) size=3; z = Relu(s); i: i64[2]; j = Abs(i); "
+                                        "out z j");
+    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "2 nodes have no gradient: the node of 'c' (Conv, opset 18): it has no rule yet; "
+                 "the node of 's' (LRN, opset 18)");
+    assert_null(none);
+    /* from behind them */
+    assert_ok(clg_model_gradient(m, "z", NAMES("s"), 1, &none));
+    clg_model_free(none);
+    assert_error(clg_model_gradient(m, "z", NAMES("i"), 1, &none), CLG_ERROR_UNSUPPORTED_DTYPE,
+                 "the value 'i' is int64");
+    assert_error(clg_model_gradient(m, "j", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_DTYPE,
+                 "the result 'j' is int64");
+    assert_error(clg_model_gradient(m, "z", NAMES("a"), 1, &none), CLG_ERROR_NOT_FOUND, "'a'");
+    assert_error(clg_model_gradient(m, "a", NAMES("x"), 1, &none), CLG_ERROR_NOT_FOUND, "'a'");
+    assert_error(clg_model_gradient(m, "z", NAMES("s", "s"), 2, &none), CLG_ERROR_INVALID_ARGUMENT,
+                 "twice");
+    assert_error(clg_model_gradient(m, "z", NAMES("s", NULL), 2, &none), CLG_ERROR_INVALID_ARGUMENT,
+                 "xs[1]");
+    assert_error(clg_model_gradient(NULL, "z", NAMES("s"), 1, &none), CLG_ERROR_INVALID_ARGUMENT,
+                 "model");
+    assert_error(clg_model_gradient(m, NULL, NAMES("s"), 1, &none), CLG_ERROR_INVALID_ARGUMENT,
+                 "y");
+    assert_error(clg_model_gradient(m, "z", NULL, 1, &none), CLG_ERROR_INVALID_ARGUMENT, "xs");
+    clg_model_free(m);
+}
+
+/* Quantised numbers are no floats, and yet a gradient through them is not zero. */
+TEST(quantised_numbers_are_refused)
+{
+    clg_model *none,
+        *m = graph_text_model(18, "x: f32[N]; s = Constant() value_float=0.5; "
+                                  "q = QuantizeLinear(x, s); z = DequantizeLinear(q, s); out z");
+    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "(QuantizeLinear, opset 18): it computes with quantised numbers");
+    clg_model_free(m);
+}
+
+/* Control flow on the path is refused by name; beside it it stays. */
+TEST(control_flow)
+{
+    static const float x[2] = {1, 3}, wanted[2] = {2, 6};
+    clg_model *none,
+        *m = graph_text_model(18, "x: f32[N]; c = true; y = If(c) then_branch={t = Exp(x); out t} "
+                                  "else_branch={e = Neg(x); out e}; z = Mul(y, x); out z");
+    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "(If, opset 18): gradients do not pass through control flow");
+    clg_model_free(m);
+    expect_gradient("x: f32[N]; c = true; k = f32[1]; y = If(c) then_branch={t = Exp(k); out t} "
+                    "else_branch={e = Neg(k); out e}; q = Mul(x, x); z = Add(q, y); out z",
+                    2, x, wanted);
+}
+
+static clg_status differentiate(void *user)
+{
+    clg_model *gradient = NULL;
+    const clg_status status = clg_model_gradient(user, "z", NAMES("x", "w", "s"), 3, &gradient);
+    if (status == CLG_OK)
+        assert_int_equal(clg_model_n_outputs(gradient), 4);
+    else
+        assert_null(gradient);
+    clg_model_free(gradient);
+    return status;
+}
+
+TEST(each_allocation_fails_in_turn)
+{
+    clg_model *m = graph_text_model(
+        18,
+        "x: f32[N,4]; w = f32[4,3]; s = f32[3]; h = MatMul(x, w); l = LayerNormalization(h, s); "
+        "a, b = Split(l) axis=1 num_outputs=2; c = Concat(b, a) axis=1; e = [1]; "
+        "z = ReduceMean(c, e); out z");
+    assert_true(fault_loop(differentiate, m) > 50);
+    clg_model_free(m);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests the gradient's rule of every operator that has one: against central differences in float64,
+ * with kernels of both classes, and so the second derivatives.
+ */
+#include "support/unit.h"
+
+#include "support/cases/gradient/gradient_case.h"
+#include "support/fixtures/pocl_context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+TEST_GROUP(open_context, close_context)
+
+static const gradient_case pointwise[] = {
+    {.text = "a: f64[2,3]; b: f64[3]; z = Add(a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,1]; b: f64[2,3]; z = Sub(a, b);", .dims = "2,3"},
+    {.text = "a: f64[N,3]; b: f64[N,1]; z = Mul(a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[1,3]; z = Div(a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[2,3]; z = Pow(a, b);", .dims = "2,3", .range = GRADIENT_POSITIVE},
+    {.text = "a: f64[2,3]; k = 3; z = Pow(a, k);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[3]; c: f64[2,1]; z = Sum(a, b, c);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[3]; c: f64[2,1]; z = Mean(a, b, c);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[3]; c: f64[2,1]; z = Max(a, b, c);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[2,3]; z = Min(a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Neg(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Abs(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Sqrt(a);", .dims = "2,3", .range = GRADIENT_POSITIVE},
+    {.text = "a: f64[2,3]; z = Exp(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Log(a);", .dims = "2,3", .range = GRADIENT_POSITIVE},
+    {.text = "a: f64[2,3]; z = Reciprocal(a);", .dims = "2,3", .range = GRADIENT_POSITIVE},
+    {.text = "a: f64[2,3]; z = Erf(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Sin(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Cos(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Tan(a);", .dims = "2,3", .range = GRADIENT_INNER},
+    {.text = "a: f64[2,3]; z = Asin(a);", .dims = "2,3", .range = GRADIENT_INNER},
+    {.text = "a: f64[2,3]; z = Acos(a);", .dims = "2,3", .range = GRADIENT_INNER},
+    {.text = "a: f64[2,3]; z = Atan(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Sinh(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Cosh(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Tanh(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Asinh(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Acosh(a);", .dims = "2,3", .range = GRADIENT_ABOVE_1},
+    {.text = "a: f64[2,3]; z = Atanh(a);", .dims = "2,3", .range = GRADIENT_INNER},
+    {.text = "a: f64[2,3]; z = Relu(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = LeakyRelu(a) alpha=0.1;", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[3]; z = PRelu(a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = ThresholdedRelu(a) alpha=0.5;", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Elu(a) alpha=0.7;", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Selu(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Celu(a) alpha=0.7;", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Sigmoid(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = HardSigmoid(a) alpha=0.5 beta=0.4;", .dims = "2,3"},
+    {.text = "a: f64[2,3]; k = 3; s = Mul(a, a); t = Mul(s, a); z = HardSwish(t);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Gelu(a);", .dims = "2,3", .opset = 20},
+    {.text = "a: f64[2,3]; z = Gelu(a) approximate=tanh;", .dims = "2,3", .opset = 20},
+    {.text = "a: f64[2,3]; z = com.microsoft.Gelu(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[3]; z = com.microsoft.BiasGelu(a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[3]; z = com.microsoft.FastGelu(a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = com.microsoft.FastGelu(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = com.microsoft.QuickGelu(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Softplus(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Softsign(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Mish(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Swish(a) alpha=1.3;", .dims = "2,3", .opset = 24},
+    {.text = "a: f64[2,3]; b: f64[2,3]; z = SwiGLU(a, b) alpha=1.3;", .dims = "2,3", .opset = 28},
+    {.text = "a: f64[2,3]; z = Shrink(a) bias=0.2 lambd=0.6;", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = Clip(a) min=-1.0 max=0.7;", .dims = "2,3", .opset = 10},
+    {.text = "a: f64[2,3]; l: f64[]; h: f64[]; z = Clip(a, l, h);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; h: f64[]; z = Clip(a, _, h);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; l: f64[]; z = Clip(a, l);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b: f64[3]; c = Less(a, b); z = Where(c, a, b);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; t = Cast(a) to=11; z = CastLike(t, a);", .dims = "2,3"},
+    /* parts whose gradient is zero */
+    {.text = "a: f64[2,3]; f = Floor(a); s = Sign(a); t = Mul(a, s); z = Add(t, f);",
+     .dims = "2,3"},
+};
+
+static const gradient_case moves[] = {
+    {.text = "a: f64[2,3]; z = Identity(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; d = [3,-1]; z = Reshape(a, d);", .dims = "3,2"},
+    {.text = "a: f64[N,3,2]; z = Flatten(a);", .dims = "2,6"},
+    {.text = "a: f64[N,1,3]; d = [1]; z = Squeeze(a, d);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; d = [0,-1]; z = Unsqueeze(a, d);", .dims = "1,2,3,1"},
+    {.text = "a: f64[2,3]; z = Transpose(a);", .dims = "3,2"},
+    {.text = "a: f64[2,3,4]; z = Transpose(a) perm=[2,0,1];", .dims = "4,2,3"},
+    {.text = "a: f64[2,1]; d = [3,2,4]; z = Expand(a, d);", .dims = "3,2,4"},
+    {.text = "a: f64[N,3]; b: f64[N,2]; z = Concat(a, b) axis=-1;", .dims = "2,5"},
+    {.text = "a: f64[N,3]; b: f64[1,3]; z = Concat(a, b, a) axis=0;", .dims = "5,3"},
+    {.text = "a: f64[5,3]; k, l = Split(a) axis=0 num_outputs=2; z = Mul(k, k);", .dims = "3,3"},
+    {.text = "a: f64[2,6]; k, l, m = Split(a) axis=1 num_outputs=3; z = Mul(k, m);", .dims = "2,2"},
+    {.text = "a: f64[5,4]; s = [1,0]; e = [4,3]; z = Slice(a, s, e);", .dims = "3,3"},
+    {.text = "a: f64[N,5]; s = [4]; e = [-9]; x = [1]; t = [-2]; z = Slice(a, s, e, x, t);",
+     .dims = "2,3"},
+    {.text = "a: f64[6,4]; s = [1,-2]; e = [9,9]; x = [0,1]; t = [3,1]; z = Slice(a, s, e, x, t);",
+     .dims = "2,2"},
+    {.text = "a: f64[5,4]; z = Slice(a) starts=[1,0] ends=[4,3];", .dims = "3,3", .opset = 9},
+    {.text = "a: f64[2,3]; p = [1,0,0,2]; z = Pad(a, p);", .dims = "3,5"},
+    {.text = "a: f64[3,4]; p = [-1,1,0,-2]; z = Pad(a, p);", .dims = "2,3"},
+    {.text = "a: f64[N,3]; p = [2,1]; x = [1]; z = Pad(a, p, _, x);", .dims = "2,6"},
+    {.text = "a: f64[2,3]; z = Dropout(a);", .dims = "2,3"},
+};
+
+static const gradient_case products[] = {
+    {.text = "a: f64[2,3]; b: f64[3,4]; z = MatMul(a, b);", .dims = "2,4"},
+    {.text = "a: f64[N,2,3]; b: f64[3,4]; z = MatMul(a, b);", .dims = "2,2,4"},
+    {.text = "a: f64[2,3]; b: f64[N,3,4]; z = MatMul(a, b);", .dims = "2,2,4"},
+    {.text = "a: f64[2,1,2,3]; b: f64[2,3,2]; z = MatMul(a, b);", .dims = "2,2,2,2"},
+    {.text = "a: f64[3]; b: f64[3,4]; z = MatMul(a, b);", .dims = "4"},
+    {.text = "a: f64[3]; b: f64[2,3,4]; z = MatMul(a, b);", .dims = "2,4"},
+    {.text = "a: f64[2,3]; b: f64[3]; z = MatMul(a, b);", .dims = "2"},
+    {.text = "a: f64[2,2,3]; b: f64[3]; z = MatMul(a, b);", .dims = "2,2"},
+    {.text = "a: f64[3]; b: f64[3]; z = MatMul(a, b);", .dims = ""},
+    {.text = "a: f64[N,3]; b: f64[3,4]; c: f64[4]; z = Gemm(a, b, c);", .dims = "2,4"},
+    {.text = "a: f64[3,2]; b: f64[4,3]; c: f64[2,1]; z = Gemm(a, b, c) transA=1 transB=1 alpha=0.5 "
+             "beta=2.0;",
+     .dims = "2,4"},
+    {.text = "a: f64[3,2]; b: f64[3,4]; z = Gemm(a, b) transA=1 alpha=1.5;", .dims = "2,4"},
+    {.text = "a: f64[2,3]; b: f64[4,3]; c: f64[]; z = Gemm(a, b, c) transB=1;", .dims = "2,4"},
+    {.text = "a: f64[2,3,2]; b: f64[2,4,3]; z = com.microsoft.FusedMatMul(a, b) transA=1 transB=1 "
+             "alpha=0.5;",
+     .dims = "2,2,4"},
+    {.text = "a: f64[2,2,3]; b: f64[4,3]; z = com.microsoft.FusedMatMul(a, b) transB=1;",
+     .dims = "2,2,4"},
+    {.text = "a: f64[2,3,2]; b: f64[3,4]; z = com.microsoft.FusedMatMul(a, b) transA=1;",
+     .dims = "2,2,4"},
+};
+
+static const gradient_case reductions[] = {
+    {.text = "a: f64[2,3]; z = ReduceSum(a);", .dims = "1,1"},
+    {.text = "a: f64[N,3]; x = [1]; z = ReduceSum(a, x) keepdims=0;", .dims = "2"},
+    {.text = "a: f64[2,3,2]; x = [0,-1]; z = ReduceSum(a, x);", .dims = "1,3,1"},
+    {.text = "a: f64[2,3]; z = ReduceSum(a) noop_with_empty_axes=1;", .dims = "2,3"},
+    {.text = "a: f64[2,3]; z = ReduceSum(a) axes=[0] keepdims=0;", .dims = "3", .opset = 11},
+    {.text = "a: f64[2,3]; z = ReduceMean(a) keepdims=0;", .dims = ""},
+    {.text = "a: f64[N,3]; x = [-1]; z = ReduceMean(a, x);", .dims = "2,1"},
+    {.text = "a: f64[N,3]; x = [0]; z = ReduceMean(a, x);", .dims = "1,3"},
+    {.text = "a: f64[2,3]; z = ReduceMean(a) axes=[1];", .dims = "2,1", .opset = 13},
+    {.text = "a: f64[N,3,2,2]; z = GlobalAveragePool(a);", .dims = "2,3,1,1"},
+    {.text = "a: f64[2,3]; z = Softmax(a);", .dims = "2,3"},
+    {.text = "a: f64[N,3,2]; z = Softmax(a) axis=1;", .dims = "2,3,2"},
+    {.text = "a: f64[2,3,2]; z = Softmax(a);", .dims = "2,3,2", .opset = 11},
+    {.text = "a: f64[2,3]; z = LogSoftmax(a);", .dims = "2,3"},
+    {.text = "a: f64[2,3,2]; z = LogSoftmax(a) axis=0;", .dims = "2,3,2"},
+    {.text = "a: f64[2,3,2]; z = LogSoftmax(a) axis=1;", .dims = "2,3,2", .opset = 11},
+};
+
+static const gradient_case more_reductions[] = {
+    {.text = "a: f64[N,3]; x = [1]; z = ReduceMax(a, x);", .dims = "2,1"},
+    {.text = "a: f64[2,3]; z = ReduceMin(a) keepdims=0;", .dims = ""},
+    {.text = "a: f64[2,3]; z = ReduceMax(a) axes=[0] keepdims=0;", .dims = "3", .opset = 13},
+    {.text = "a: f64[2,3]; z = ReduceL1(a);", .dims = "1,1"},
+    {.text = "a: f64[N,3]; x = [1]; z = ReduceL2(a, x) keepdims=0;", .dims = "2"},
+    {.text = "a: f64[N,3]; x = [0]; z = ReduceSumSquare(a, x);", .dims = "1,3"},
+    {.text = "a: f64[2,3]; x = [1]; z = ReduceLogSum(a, x);",
+     .dims = "2,1",
+     .range = GRADIENT_POSITIVE},
+    {.text = "a: f64[2,3,2]; x = [1]; z = ReduceLogSumExp(a, x) keepdims=0;", .dims = "2,2"},
+    {.text = "a: f64[2,3,2,2]; z = GlobalMaxPool(a);", .dims = "2,3,1,1"},
+    {.text = "a: f64[2,3]; x = 1; z = CumSum(a, x);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; x = 0; z = CumSum(a, x) exclusive=1 reverse=1;", .dims = "2,3"},
+};
+
+static const gradient_case indices[] = {
+    {.text = "a: f64[4,3]; i = [2,0,2]; z = Gather(a, i);", .dims = "3,3"},
+    {.text = "a: f64[N,4,3]; i = [1,-1,1]; z = Gather(a, i) axis=1;", .dims = "2,3,3"},
+    {.text = "a: f64[4,3]; i = 2; z = Gather(a, i) axis=-1;", .dims = "4"},
+    {.text = "a: f64[2,3]; i = [0,2,0,1]; d = [2,2]; j = Reshape(i, d); z = Gather(a, j) axis=1;",
+     .dims = "2,2,2"},
+    {.text = "a: f64[2,3]; i = [0,2,0,1]; d = [2,2]; j = Reshape(i, d); "
+             "z = GatherElements(a, j) axis=1;",
+     .dims = "2,2"},
+    {.text = "a: f64[2,3]; i = [0,2,1,1,0,2]; d = [3,2]; j = Reshape(i, d); z = GatherND(a, j);",
+     .dims = "3"},
+    {.text = "a: f64[2,3]; r = [2,1]; z = Tile(a, r);", .dims = "4,3"},
+    {.text = "a: f64[N,1,2]; r = [1,3,2]; z = Tile(a, r);", .dims = "2,3,4"},
+    {.text = "a: f64[3,3]; z = Trilu(a);", .dims = "3,3"},
+    {.text = "a: f64[2,3,3]; k = -1; z = Trilu(a, k) upper=0;", .dims = "2,3,3"},
+    {.text = "a: f64[1,8,2,1]; z = DepthToSpace(a) blocksize=2;", .dims = "1,2,4,2"},
+    {.text = "a: f64[1,8,1,2]; z = DepthToSpace(a) blocksize=2 mode=CRD;", .dims = "1,2,2,4"},
+    {.text = "a: f64[1,2,4,2]; z = SpaceToDepth(a) blocksize=2;", .dims = "1,8,2,1"},
+};
+
+static const gradient_case norms[] = {
+    {.text = "a: f64[N,4]; s: f64[4]; b: f64[4]; z = LayerNormalization(a, s, b);", .dims = "2,4"},
+    {.text = "a: f64[2,2,3]; s: f64[2,3]; z = LayerNormalization(a, s) axis=1 epsilon=0.01;",
+     .dims = "2,2,3"},
+    {.text = "a: f32[N,4]; s: f32[4]; z = RMSNormalization(a, s);",
+     .dims = "2,4",
+     .opset = 23,
+     .single = true},
+    {.text = "a: f32[N,4]; s: f32[4]; z = SimplifiedLayerNormalization(a, s);",
+     .dims = "2,4",
+     .single = true},
+    {.text = "a: f64[2,3,2,2]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
+             "z = BatchNormalization(a, s, b, m, v) epsilon=0.1;",
+     .dims = "2,3,2,2"},
+    {.text = "a: f64[N,3]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
+             "z = BatchNormalization(a, s, b, m, v) epsilon=0.1;",
+     .dims = "2,3"},
+};
+
+static const gradient_case losses[] = {
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; z = NegativeLogLikelihoodLoss(a, t);", .dims = ""},
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; w = f64[3]; "
+             "z = NegativeLogLikelihoodLoss(a, t, w) reduction=sum ignore_index=1;",
+     .dims = ""},
+    {.text = "a: f64[4,3]; t = [2,-7,1,2]; w = f64[3]; v = Mul(w, w); "
+             "z = NegativeLogLikelihoodLoss(a, t, v) reduction=none ignore_index=-7;",
+     .dims = "4"},
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; z = SoftmaxCrossEntropyLoss(a, t);", .dims = ""},
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; w = f64[3]; v = Mul(w, w); "
+             "z = SoftmaxCrossEntropyLoss(a, t, v) ignore_index=0;",
+     .dims = ""},
+    {.text = "a: f64[2,3,2]; i = [2,0,1,2]; d = [2,2]; t = Reshape(i, d); "
+             "z = SoftmaxCrossEntropyLoss(a, t) reduction=none;",
+     .dims = "2,2"},
+};
+
+/* Values with several readers, which lie on several paths; the same value twice. */
+static const gradient_case graphs[] = {
+    {.text = "a: f64[2,3]; z = Mul(a, a);", .dims = "2,3"},
+    {.text = "a: f64[2,3]; b = Tanh(a); c = Exp(b); d = Mul(b, c); e = Add(d, a); z = Mul(e, b);",
+     .dims = "2,3"},
+    {.text = "x: f64[N,4]; v: f64[4,3]; w: f64[3,2]; h = MatMul(x, v); r = Sigmoid(h); o = "
+             "MatMul(r, w); "
+             "z = LogSoftmax(o);",
+     .dims = "3,2",
+     .n = 3},
+    {.text = "a: f64[2,3]; b: f64[2,3]; c = Add(a, a); d = Sum(c, a, b, a, b, a, b, a, b, a); z = "
+             "Sin(d);",
+     .dims = "2,3"},
+};
+
+/* Compares all gradients with kernels of the SIMD class, and second derivatives of every other case;
+ * with those of the SIMT class, which are compiled anew, every third. All with CLG_TEST_SHARE=all. */
+static void check_all(const gradient_case *cases, size_t n)
+{
+    const char *share = getenv("CLG_TEST_SHARE");
+    const bool all = share && strcmp(share, "all") == 0;
+    for (size_t i = 0; i < n; i++) {
+        gradient_case c = cases[i];
+        c.first_only = !all && i % 2 == 1;
+        gradient_case_check(context, CLG_KERNELS_SIMD, &c);
+        if (!all && i % 3 != 0) continue;
+        c.first_only = !all;
+        gradient_case_check(context, CLG_KERNELS_SIMT, &c);
+    }
+}
+
+#define CHECK_ALL(cases) check_all((cases), sizeof(cases) / sizeof(cases)[0])
+
+TEST(pointwise_operators) { CHECK_ALL(pointwise); }
+
+TEST(movements) { CHECK_ALL(moves); }
+
+TEST(matrix_products) { CHECK_ALL(products); }
+
+TEST(reductions_and_softmax) { CHECK_ALL(reductions); }
+
+TEST(reductions_of_other_kinds) { CHECK_ALL(more_reductions); }
+
+TEST(gathers_and_repetitions) { CHECK_ALL(indices); }
+
+TEST(normalisations) { CHECK_ALL(norms); }
+
+TEST(classification_losses) { CHECK_ALL(losses); }
+
+TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compares gradients (clg_model_gradient) with central differences of the model itself, in float64:
+ * each element of each input is moved by a small step up and down (in float32 by a larger one).
+ * Second derivatives are those of the first gradients' sum, against central differences of these.
+ */
+#ifndef CLG_TESTS_GRADIENT_CASE_H
+#define CLG_TESTS_GRADIENT_CASE_H
+
+#include <clgraph/clgraph.h>
+
+/* Values from which inputs are drawn. Steps that cross a point without a derivative would compare
+ * nothing: inputs are drawn once for each case, and none is near such a point. */
+typedef enum gradient_range {
+    GRADIENT_ANY,      /* -2 to 2, but for -0.05 to 0.05 */
+    GRADIENT_POSITIVE, /* 0.3 to 2 */
+    GRADIENT_INNER,    /* -0.9 to 0.9 */
+    GRADIENT_ABOVE_1   /* 1.2 to 3 */
+} gradient_range;
+
+typedef struct gradient_case {
+    /* A graph of graph_text.h up to z, the result. Inputs are all f64. */
+    const char *text;
+    const char *dims; /* those of z: "3,4" */
+    gradient_range range;
+    int64_t opset;   /* 0: 18 */
+    bool first_only; /* second derivatives are not compared */
+    /* Inputs are f32, of an operator without float64; differences are compared to 5e-3. */
+    bool single;
+    int64_t n; /* what the symbol N stands for; 0: 2 */
+} gradient_case;
+
+/* Fails the test where a gradient differs from the differences by more than 1e-7, a second
+ * derivative by more than 1e-6, of the larger of 1 and the largest of them. */
+void gradient_case_check(clg_context *context, clg_kernel_class kernels, const gradient_case *c);
+
+#endif
