@@ -34,6 +34,7 @@ const size_t n_passes = sizeof passes / sizeof passes[0];
 
 /* Passes that always run, before those above: the nodes that they decompose have no kernels. */
 static const pass decompositions[] = {
+    {"gradient", "Gradient in terms of other operators", pass_gradient},
     {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
     {"flex", "FlexAttention in terms of other operators", pass_flex},
     {"multi_head", "queries, keys and values of MultiHeadAttention, with their bias",

@@ -67,6 +67,7 @@ clg_status rewrite_attributes(graph *g, node_id from, node_id to);
 void rewrite_take_output(graph *g, node_id n, node_id last);
 
 /* The passes. pipeline.c defines their order and describes them. */
+clg_status pass_gradient(graph *g, const pass_options *options);
 clg_status pass_ml(graph *g, const pass_options *options);
 clg_status pass_flex(graph *g, const pass_options *options);
 clg_status pass_multi_head(graph *g, const pass_options *options);

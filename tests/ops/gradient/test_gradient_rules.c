@@ -233,8 +233,9 @@ static const gradient_case graphs[] = {
      .dims = "2,3"},
 };
 
-/* Compares all gradients with kernels of the SIMD class, and second derivatives of every other case;
- * with those of the SIMT class, which are compiled anew, every third. All with CLG_TEST_SHARE=all. */
+/* Compares all gradients with kernels of the SIMD class, and second derivatives of every other
+ * case; with those of the SIMT class, which are compiled anew, every third. All with
+ * CLG_TEST_SHARE=all. */
 static void check_all(const gradient_case *cases, size_t n)
 {
     const char *share = getenv("CLG_TEST_SHARE");
