@@ -6,15 +6,16 @@ On each node, with the number of its devices (`cltool devices` lists them):
     ray start --head --resources='{"opencl": 2}'
     ray start --address=HEAD:6379 --resources='{"opencl": 1}'
 
-Then, on one of them, with folders that all nodes see:
+(Newer versions of Ray want a token on each: `ray get-auth-token --generate`.) Then, on one of them,
+with folders that all nodes see:
 
     RAY_ADDRESS=auto python examples/python/ray_predict.py digits.onnx rows/ results/
 
-rows/ has .npy files, whose rows are those of the model's only input, or .parquet files with a column
-for each input. results/ gets .parquet files with the columns of the rows and one for each output.
-A worker is one actor with one device and one session. Ray gives custom resources no numbers, so
-workers of a node share its devices by locks. $CLG_DEVICE of `ray start` limits a node's devices:
-"gpu", "0:0,0:1", "cpu/0".
+rows/ has .npy files, whose rows are those of the model's only input, or .parquet files with a
+column for each input. results/ gets .parquet files with the columns of the rows and one for each
+output. A worker is one actor with one device and one session. Ray gives custom resources no
+numbers, so workers of a node share its devices by locks. $CLG_DEVICE of `ray start` limits a
+node's devices: "gpu", "0:0,0:1", "cpu/0".
 """
 
 import argparse

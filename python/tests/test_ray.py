@@ -28,6 +28,7 @@ ENVIRONMENT = {
     **os.environ,
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_AUTH_MODE": "disabled",  # a cluster of this test alone
     "RAY_raylet_start_wait_time_s": "120",  # busy machines
 }
 
