@@ -5,10 +5,15 @@
  * values: they may be others than those of the graph. Where they are the same, the pass "common"
  * makes one of the two again. Always runs: the operator has no kernel.
  */
+#include "base/cancel.h"
 #include "ops/grad/grad.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
+
+/* Each derivative of a derivative copies the one before, and each Gradient costs a pass over the
+ * graph: a small file could ask for any amount of either. */
+enum { MAX_GRADIENTS = 256, MAX_NODES = 1 << 20 };
 
 typedef struct gradient {
     graph *graph;
@@ -177,9 +182,15 @@ static node_id find_gradient(const graph *g)
 clg_status pass_gradient(graph *g, const pass_options *options)
 {
     (void)options;
-    for (;;) {
+    for (int n_replaced = 0;; n_replaced++) {
         const node_id id = find_gradient(g);
         if (id == NODE_NONE) return CLG_OK;
+        if (n_replaced == MAX_GRADIENTS || g->n_nodes > MAX_NODES)
+            return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                             "the model has more than %d Gradients, or they need more than %d "
+                             "nodes",
+                             MAX_GRADIENTS, MAX_NODES);
+        CLG_TRY(cancel_check("differentiating the graph"));
         CLG_TRY(replace(g, id));
         CLG_TRY(graph_compact(g));
         CLG_TRY(ops_resolve(g));

@@ -9,6 +9,7 @@
 #include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TRAINING "ai.onnx.preview.training"
@@ -100,6 +101,29 @@ TEST(of_higher_order)
     add_gradient(h, 1, NAMES("a"), 1, NAMES("a"), 0, NULL, "first", "second");
     expect(h, "second", -0.8414710f, -0.9092974f);
     expect(g, "first", 3.5403023f, -1.4161468f);
+}
+
+/* Each derivative copies the one before: a small model could ask for any number of nodes. */
+TEST(towers_of_derivatives_end)
+{
+    char names[64][8];
+    clg_model *m;
+    clg_session *s;
+    clg_builder *g = start();
+    assert_ok(clg_builder_node(g, NULL, "Tanh", NULL, 1, NAMES("y"), 1, NAMES("t")));
+    for (int i = 0; i < 64; i++) {
+        (void)snprintf(names[i], sizeof names[i], "d%d", i);
+        const char *y = i == 0 ? "t" : names[i - 1], *output = names[i];
+        assert_ok(clg_builder_node(g, TRAINING, "Gradient", NULL, 1, NAMES("a"), 1, &output));
+        assert_ok(clg_builder_attribute_strings(g, "xs", 1, NAMES("a")));
+        assert_ok(clg_builder_attribute_string(g, "y", y));
+    }
+    assert_ok(clg_builder_output(g, names[63]));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    assert_error(clg_session_create(context, m, NULL, &s), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "more than 1048576 nodes");
+    clg_model_free(m);
 }
 
 TEST(what_is_refused)
