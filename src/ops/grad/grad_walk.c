@@ -46,7 +46,7 @@ static bool may_be_float(const walk *w, value_id v)
 
 /* Marks of values, and whether one of those visited is marked. */
 typedef struct marks {
-    bool *of;
+    const bool *of;
     bool found;
 } marks;
 
@@ -56,10 +56,10 @@ static void look(void *user, value_id v)
     m->found = m->found || m->of[v];
 }
 
-static void mark(void *user, value_id v) { ((marks *)user)->of[v] = true; }
+static void mark(void *marks, value_id v) { ((bool *)marks)[v] = true; }
 
 /* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */
-static bool reads_marked(const node *n, bool *of)
+static bool reads_marked(const node *n, const bool *of)
 {
     marks m = {.of = of};
     node_visit_uses(n, look, &m);
@@ -100,7 +100,7 @@ static void mark_reaching(walk *w, value_id y)
         for (size_t k = 0; k < n->n_outputs && !n->removed; k++)
             reaches = reaches || (n->outputs[k] != VALUE_NONE && w->reaches[n->outputs[k]]);
         if (!reaches || is_zero(n)) continue;
-        node_visit_uses(n, mark, &(marks){.of = w->reaches});
+        node_visit_uses(n, mark, w->reaches);
     }
 }
 

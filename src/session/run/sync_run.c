@@ -469,7 +469,7 @@ static clg_status build_programs(preparation *w, const plan *p)
 static clg_status build_ahead(preparation *w)
 {
     plan *p;
-    clg_status status = session_plan(w->session, &p);
+    clg_status status = plan_for_zeros(w->session, false, &p);
     if (status != CLG_OK) return status;
     status = build_programs(w, p);
     plan_free(p);
