@@ -133,8 +133,8 @@ void grad_pass_space_to_depth(grad_node *c) { give_blocks(c, "DepthToSpace"); }
 
 /* ---- Einsum ---------------------------------------------------------------------------------- */
 
-/* Writes the labels of a term as letters: letters[label] is that of a label, 0 where it has none yet.
- * Returns false where the letters do not suffice. */
+/* Writes the labels of a term as letters: letters[label] is that of a label, 0 where it has none
+ * yet. Returns false where the letters do not suffice. */
 static bool write_term(const einsum_term *t, char letters[EINSUM_LABELS], char *next, strbuf *out)
 {
     for (int i = 0; i < t->rank; i++) {
@@ -156,8 +156,8 @@ static bool has_label(const einsum_term *t, uint8_t label)
     return false;
 }
 
-/* Refuses an input of which the cotangent is no Einsum: a label that is twice in it (a diagonal), or
- * is in no other term (a sum over it alone). */
+/* Refuses an input whose cotangent is not an Einsum: a label that is twice in it (a diagonal), or is
+ * in no other term (a sum over it alone). */
 static void check_term(grad_node *c, const einsum_equation *e, size_t i)
 {
     const einsum_term *t = &e->terms[i];
