@@ -156,8 +156,8 @@ static bool has_label(const einsum_term *t, uint8_t label)
     return false;
 }
 
-/* Refuses an input whose cotangent is not an Einsum: a label that is twice in it (a diagonal), or is
- * in no other term (a sum over it alone). */
+/* Refuses an input whose cotangent is not an Einsum: a label that is twice in it (a diagonal), or
+ * is in no other term (a sum over it alone). */
 static void check_term(grad_node *c, const einsum_equation *e, size_t i)
 {
     const einsum_term *t = &e->terms[i];

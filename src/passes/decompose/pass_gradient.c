@@ -89,9 +89,10 @@ static clg_status copy_path(gradient *w)
 {
     const size_t n_nodes = w->graph->n_nodes;
     producers p = {w, memory_zalloc(n_nodes + 1, sizeof *p.needed)};
-    clg_status status = p.needed ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (p.needed) need_producer(&p, w->y);
-    for (size_t i = n_nodes; p.needed && i-- > 0;)
+    clg_status status = CLG_OK;
+    if (!p.needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    need_producer(&p, w->y);
+    for (size_t i = n_nodes; i-- > 0;)
         if (p.needed[i]) node_visit_uses(&w->graph->nodes[i], need_producer, &p);
     for (size_t i = 0; i < n_nodes && status == CLG_OK; i++)
         if (p.needed[i] && node_uses_marked(&w->graph->nodes[i], w->is_copied))
