@@ -157,6 +157,16 @@ bool value_is_defined(const value *v);
 clg_status graph_add_node(graph *g, const char *domain, const char *op_type, const char *name,
                           size_t n_inputs, const value_id *inputs, size_t n_outputs,
                           const value_id *outputs, node_id *out_node);
+/* Appends a copy of a node of this or another graph, whose value v is ids[v] here. */
+clg_status graph_copy_node(graph *g, const node *from, const value_id *ids);
+/* Adds a node with one unnamed output, which *out_value is set to; it may point into inputs. */
+clg_status graph_add_result(graph *g, const char *domain, const char *op_type, int64_t opset,
+                            size_t n_inputs, const value_id *inputs, value_id *out_value);
+/* The lowest opset version of nodes that the library adds to the default domain: from it on,
+ * operators broadcast, and axes of ReduceSum, Squeeze and Unsqueeze are inputs. */
+#define GRAPH_ADDED_OPSET 13
+/* Adds an int64 constant of shape [n]. */
+clg_status graph_add_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
 /* Appends an output to the node: a value that nothing defines yet. */
 clg_status node_add_output(graph *g, node_id n, value_id v);
 /* Appends an attribute to the node: name, lists and strings are copied into the arena, tensors are
@@ -206,6 +216,8 @@ const char *operator_text(const char *domain, const char *op_type, char buffer[N
 
 /* Calls visit for each value that the node uses: its inputs, and what its subgraphs capture. */
 void node_visit_uses(const node *n, void (*visit)(void *user, value_id v), void *user);
+/* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */
+bool node_uses_marked(const node *n, const bool *marks);
 
 /* For passes: replaces value `from` by `to` in the inputs of nodes and in the captures of their
  * subgraphs, but not in the graph's outputs. The time is that of the replaced uses, and once after

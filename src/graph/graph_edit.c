@@ -6,6 +6,8 @@
  */
 #include "graph/graph_internal.h"
 
+#include <string.h>
+
 clg_status graph_move_name(graph *g, value_id from, value_id to)
 {
     const char *name = g->values[from].name;
@@ -22,6 +24,29 @@ void graph_remove_node(graph *g, node_id id)
     for (size_t i = 0; i < n->n_outputs; i++) {
         if (n->outputs[i] != VALUE_NONE) g->values[n->outputs[i]].producer = NODE_NONE;
     }
+}
+
+clg_status graph_add_result(graph *g, const char *domain, const char *op_type, int64_t opset,
+                            size_t n_inputs, const value_id *inputs, value_id *out_value)
+{
+    value_id made;
+    node_id n;
+    CLG_TRY(graph_add_value(g, "", &made));
+    CLG_TRY(graph_add_node(g, domain, op_type, "", n_inputs, inputs, 1, &made, &n));
+    g->nodes[n].opset = opset;
+    *out_value = made;
+    return CLG_OK;
+}
+
+clg_status graph_add_ints(graph *g, size_t n, const int64_t *values, value_id *out_value)
+{
+    const shape dims = {.rank = 1, .dims = {(int64_t)n}};
+    tensor *t;
+    CLG_TRY(tensor_create(CLG_INT64, &dims, &t));
+    if (n > 0) memcpy(t->data, values, n * sizeof *values);
+    const clg_status status = graph_add_constant(g, "", t, out_value);
+    tensor_free(t);
+    return status;
 }
 
 void graph_clear_outputs(graph *g)
@@ -52,6 +77,25 @@ void node_visit_uses(const node *n, void (*visit)(void *user, value_id v), void 
         for (size_t v = 0; v < sub->n_values; v++)
             if (sub->values[v].is_outer) visit(user, sub->values[v].outer);
     }
+}
+
+/* Marks of values, and whether one of those visited is marked. */
+typedef struct marked_use {
+    const bool *marks;
+    bool found;
+} marked_use;
+
+static void look_at(void *user, value_id v)
+{
+    marked_use *m = user;
+    m->found = m->found || m->marks[v];
+}
+
+bool node_uses_marked(const node *n, const bool *marks)
+{
+    marked_use m = {.marks = marks};
+    node_visit_uses(n, look_at, &m);
+    return m.found;
 }
 
 static void count_use(void *counts, value_id v) { ((uint32_t *)counts)[v]++; }

@@ -27,7 +27,5 @@ clg_status node_copy_attribute(graph *g, node_id n, const graph_attribute *a);
 /* Appends a copy of a value of another graph, with all its members but the name; the constant is
  * shared. */
 clg_status graph_copy_value(graph *to, const value *v, const char *name, value_id *out_value);
-/* Appends a copy of a node of another graph, whose value v is ids[v] here. */
-clg_status graph_copy_node(graph *g, const node *from, const value_id *ids);
 
 #endif

@@ -138,7 +138,7 @@ static clg_status transpose(graph *g, value_id x, int rank, const int64_t *perm,
 static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, value_id *out)
 {
     value_id dims;
-    CLG_TRY(rewrite_ints(g, n, to, &dims));
+    CLG_TRY(graph_add_ints(g, n, to, &dims));
     return rewrite_add(g, "Reshape", 2, (value_id[]){x, dims}, out);
 }
 

@@ -63,7 +63,7 @@ static clg_status add_weights(const fold *f, const graph_info *s, value_id facto
     bool last = node_is(n, "Gemm") && !node_int(n, "transB", 0);
     if (!last) {
         int64_t shaped_dims[CLG_MAX_RANK] = {f->channels, 1, 1, 1, 1, 1, 1, 1};
-        CLG_TRY(rewrite_ints(f->graph, (size_t)rank, shaped_dims, &dims));
+        CLG_TRY(graph_add_ints(f->graph, (size_t)rank, shaped_dims, &dims));
         CLG_TRY(rewrite_add(f->graph, "Reshape", 2, (value_id[]){factor, dims}, &shaped));
     }
     return rewrite_add(f->graph, "Mul", 2, (value_id[]){w, shaped}, out_weights);
@@ -112,7 +112,7 @@ static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_i
     value_id shape_value;
     dims[0] = channels;
     for (int i = 1; i < rank - 1; i++) dims[i] = 1;
-    CLG_TRY(rewrite_ints(g, (size_t)rank - 1, dims, &shape_value));
+    CLG_TRY(graph_add_ints(g, (size_t)rank - 1, dims, &shape_value));
     return rewrite_add(g, "Reshape", 2, (value_id[]){v, shape_value}, out_shaped);
 }
 

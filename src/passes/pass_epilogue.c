@@ -55,7 +55,7 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
 {
     if (f->info->facts[bias].dims.rank != 1) {
         value_id dims;
-        CLG_TRY(rewrite_ints(f->graph, 1, (int64_t[]){-1}, &dims));
+        CLG_TRY(graph_add_ints(f->graph, 1, (int64_t[]){-1}, &dims));
         CLG_TRY(rewrite_add(f->graph, "Reshape", 2, (value_id[]){bias, dims}, &bias));
     }
     if (node_attribute(&f->graph->nodes[f->target], "beta"))

@@ -144,7 +144,7 @@ static clg_status split(projections *p, value_id y)
         sizes[k] = columns(p, &g->nodes[p->group[k]]);
         p->parts[k] = g->nodes[p->group[k]].outputs[0];
     }
-    const clg_status status = rewrite_ints(g, p->count, sizes, &dims);
+    const clg_status status = graph_add_ints(g, p->count, sizes, &dims);
     memory_free(sizes);
     CLG_TRY(status);
     for (size_t k = 0; k < p->count; k++) graph_remove_node(g, p->group[k]);

@@ -270,7 +270,7 @@ static clg_status add_condition(splitting *s, value_id indices, int64_t start, v
         return CLG_OK;
     }
     for (int i = 0; i < n; i++) axes[i] = i - n;
-    CLG_TRY(rewrite_ints(s->graph, (size_t)n, axes, &in[1]));
+    CLG_TRY(graph_add_ints(s->graph, (size_t)n, axes, &in[1]));
     return rewrite_part(s->graph, s->node, "", "Unsqueeze", 13, 2, in, out_value);
 }
 

@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* The lowest opset version of the nodes that rewrite_add adds: from it on, operators broadcast. */
-#define REWRITE_OPSET 13
-
 static void find_readers(graph_info *s)
 {
     const graph *g = s->graph;
@@ -105,35 +102,17 @@ value_id other_input(const node *n, value_id v)
 clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs,
                        value_id *out_value)
 {
-    node_id n;
-    CLG_TRY(graph_add_value(g, "", out_value));
-    CLG_TRY(graph_add_node(g, "", op_type, "", n_inputs, inputs, 1, out_value, &n));
-    if (g->nodes[n].opset < REWRITE_OPSET) g->nodes[n].opset = REWRITE_OPSET;
-    return CLG_OK;
+    const int64_t opset = graph_opset(g, "");
+    return graph_add_result(g, "", op_type, opset < GRAPH_ADDED_OPSET ? GRAPH_ADDED_OPSET : opset,
+                            n_inputs, inputs, out_value);
 }
 
 clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char *op_type,
                         int64_t opset, size_t n_inputs, const value_id *inputs, value_id *out_value)
 {
-    value_id made;
-    node_id n;
-    CLG_TRY(graph_add_value(g, "", &made));
-    CLG_TRY(graph_add_node(g, domain, op_type, "", n_inputs, inputs, 1, &made, &n));
-    g->nodes[n].opset = opset;
-    g->nodes[n].label = g->nodes[whole].label;
-    *out_value = made;
+    CLG_TRY(graph_add_result(g, domain, op_type, opset, n_inputs, inputs, out_value));
+    g->nodes[g->values[*out_value].producer].label = g->nodes[whole].label;
     return CLG_OK;
-}
-
-clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value)
-{
-    shape dims = {.rank = 1, .dims = {(int64_t)n}};
-    tensor *t;
-    CLG_TRY(tensor_create(CLG_INT64, &dims, &t));
-    if (n) memcpy(t->data, values, n * sizeof *values);
-    clg_status status = graph_add_constant(g, "", t, out_value);
-    tensor_free(t);
-    return status;
 }
 
 clg_status rewrite_float(graph *g, float number, value_id *out_value)

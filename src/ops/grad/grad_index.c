@@ -4,6 +4,7 @@
  */
 #include "base/strbuf.h"
 #include "ops/grad/grad_rule.h"
+#include "ops/matmul/einsum.h"
 
 #include <string.h>
 
@@ -132,76 +133,94 @@ void grad_pass_space_to_depth(grad_node *c) { give_blocks(c, "DepthToSpace"); }
 
 /* ---- Einsum ---------------------------------------------------------------------------------- */
 
-enum { MAX_EQUATION = 256, MAX_TERMS = 8 };
-
-/* An equation in its terms, without spaces: inputs, then the output. */
-typedef struct equation {
-    char text[MAX_EQUATION];
-    const char *terms[MAX_TERMS + 1];
-    size_t n_inputs;
-} equation;
-
-/* Splits an equation that has an output; returns false for others and for what is not handled:
- * ellipses, and a letter twice in a term. */
-static bool read_equation(const char *from, equation *e)
+/* Writes the labels of a term as letters: letters[label] is that of a label, 0 where it has none
+ * yet. Returns false where the letters do not suffice. */
+static bool write_term(const einsum_term *t, char letters[EINSUM_LABELS], char *next, strbuf *out)
 {
-    size_t n = 0;
-    e->n_inputs = 0;
-    for (; *from && n + 1 < MAX_EQUATION; from++)
-        if (*from != ' ') e->text[n++] = *from;
-    e->text[n] = '\0';
-    char *arrow = strstr(e->text, "->");
-    if (!arrow || *from || strchr(e->text, '.')) return false;
-    *arrow = '\0';
-    char *at = e->text;
-    do {
-        if (e->n_inputs == MAX_TERMS) return false;
-        e->terms[e->n_inputs++] = at;
-        at = strchr(at, ',');
-        if (at) *at++ = '\0';
-    } while (at);
-    e->terms[e->n_inputs] = arrow + 2;
-    for (size_t t = 0; t <= e->n_inputs; t++)
-        for (const char *l = e->terms[t]; *l; l++)
-            if (strchr(l + 1, *l)) return false;
+    for (int i = 0; i < t->rank; i++) {
+        char *letter = &letters[t->labels[i]];
+        if (!*letter) {
+            *letter = *next;
+            *next = *next == 'z' ? 'A' : *next == 'Z' ? '\0' : (char)(*next + 1);
+        }
+        if (!*letter) return false;
+        strbuf_printf(out, "%c", *letter);
+    }
     return true;
 }
 
-/* The cotangent of input i is the product of g with the other inputs, over the letters that input i
- * lacks. */
-static void give_einsum(grad_node *c, const equation *e, size_t i)
+static bool has_label(const einsum_term *t, uint8_t label)
 {
-    value_id inputs[MAX_TERMS + 1] = {grad_cotangent(c, 0)};
+    for (int i = 0; i < t->rank; i++)
+        if (t->labels[i] == label) return true;
+    return false;
+}
+
+/* Refuses an input whose cotangent is not an Einsum: a label that is twice in it (a diagonal), or
+ * is in no other term (a sum over it alone). */
+static void check_term(grad_node *c, const einsum_equation *e, size_t i)
+{
+    const einsum_term *t = &e->terms[i];
+    for (int d = 0; d < t->rank; d++) {
+        bool is_elsewhere = has_label(&e->out, t->labels[d]);
+        for (size_t k = 0; k < e->n_terms; k++)
+            is_elsewhere = is_elsewhere || (k != i && has_label(&e->terms[k], t->labels[d]));
+        for (int f = 0; f < d; f++)
+            if (t->labels[f] == t->labels[d])
+                grad_refuse(c, "input %zu has one label for two dimensions", i);
+        if (!is_elsewhere) grad_refuse(c, "dimension %d of input %zu is in no other term", d, i);
+    }
+}
+
+/* The cotangent of input i is the product of g with the other inputs, over the labels that input i
+ * lacks. Dimensions that "..." stands for may have been broadcast. */
+static void give_einsum(grad_node *c, const einsum_equation *e, size_t i)
+{
+    value_id inputs[EINSUM_MAX_TERMS + 1] = {grad_cotangent(c, 0)};
+    char letters[EINSUM_LABELS] = {0}, next = 'a';
     size_t n = 1;
     strbuf made;
     strbuf_init(&made, 0);
-    strbuf_append(&made, e->terms[e->n_inputs]);
-    for (size_t k = 0; k < e->n_inputs; k++) {
+    bool fits = write_term(&e->out, letters, &next, &made);
+    for (size_t k = 0; k < e->n_terms && fits; k++) {
         if (k == i) continue;
         inputs[n++] = grad_in(c, k);
-        strbuf_printf(&made, ",%s", e->terms[k]);
+        strbuf_append(&made, ",");
+        fits = write_term(&e->terms[k], letters, &next, &made);
     }
-    for (const char *l = e->terms[i]; *l; l++)
-        if (!strchr(strbuf_data(&made), *l))
-            grad_refuse(c, "letter '%c' of '%s' is in no other term", *l, e->terms[i]);
-    strbuf_printf(&made, "->%s", e->terms[i]);
-    const value_id v = grad_add(c, "Einsum", n, inputs);
+    strbuf_append(&made, "->");
+    if (!fits || !write_term(&e->terms[i], letters, &next, &made))
+        grad_refuse(c, "it has more than 52 labels");
+    value_id v = grad_add(c, "Einsum", n, inputs);
     if (c->status == CLG_OK) c->status = made.status;
     if (c->status == CLG_OK)
         c->status =
             node_set_string(c->graph, c->graph->values[v].producer, "equation", strbuf_data(&made));
     strbuf_deinit(&made);
+    for (int d = 0; d < e->terms[i].rank; d++)
+        if (e->terms[i].labels[d] >= EINSUM_DOTS) {
+            v = grad_sum_to(c, v, grad_in(c, i));
+            break;
+        }
     grad_give(c, i, v);
 }
 
 void grad_pass_einsum(grad_node *c)
 {
-    equation e;
-    if (!read_equation(node_string(&c->node, "equation", ""), &e) ||
-        e.n_inputs != c->node.n_inputs) {
-        grad_refuse(c, "its equation has an ellipsis, a letter twice in a term, or no output");
+    const shape *shapes[EINSUM_MAX_TERMS] = {NULL};
+    einsum_equation e;
+    if (c->node.n_inputs > EINSUM_MAX_TERMS) {
+        grad_refuse(c, "it has more than %d inputs", EINSUM_MAX_TERMS);
         return;
     }
-    for (size_t i = 0; i < e.n_inputs; i++)
-        if (grad_wants(c, i)) give_einsum(c, &e, i);
+    for (size_t i = 0; i < c->node.n_inputs; i++) {
+        (void)grad_rank(c, i);
+        shapes[i] = &grad_fact(c, grad_in(c, i))->dims;
+    }
+    if (c->status == CLG_OK) c->status = einsum_read(&c->node, shapes, &e);
+    for (size_t i = 0; i < c->node.n_inputs && c->status == CLG_OK; i++) {
+        if (!grad_wants(c, i)) continue;
+        check_term(c, &e, i);
+        give_einsum(c, &e, i);
+    }
 }

@@ -61,7 +61,7 @@ void grad_pass_concat(grad_node *c)
                                    (value_id[]){grad_cotangent(c, 0), all}, n, parts, &made);
     if (c->status == CLG_OK) {
         node *split = &c->graph->nodes[made];
-        if (split->opset < 13) split->opset = 13;
+        if (split->opset < GRAPH_ADDED_OPSET) split->opset = GRAPH_ADDED_OPSET;
         split->label = c->node.label;
         c->status = node_set_int(c->graph, made, "axis", axis);
     }

@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The lowest opset version of nodes that rules add: from it on the axes of ReduceSum and Unsqueeze
- * are inputs. */
-#define LOWEST_OPSET 13
-
 /* ---- the node -------------------------------------------------------------------------------- */
 
 void grad_refuse(grad_node *c, const char *format, ...)
@@ -86,17 +82,13 @@ value_id grad_add_of(grad_node *c, const char *domain, const char *op_type, size
                      const value_id *inputs)
 {
     value_id made;
-    node_id n;
-    if (c->status == CLG_OK && graph_opset(c->graph, domain) == 0)
-        c->status = graph_set_opset(c->graph, domain, 1);
-    if (c->status == CLG_OK) c->status = graph_add_value(c->graph, "", &made);
+    int64_t opset = graph_opset(c->graph, domain);
+    if (c->status == CLG_OK && opset == 0) c->status = graph_set_opset(c->graph, domain, opset = 1);
+    if (domain[0] == '\0' && opset < GRAPH_ADDED_OPSET) opset = GRAPH_ADDED_OPSET;
     if (c->status == CLG_OK)
-        c->status = graph_add_node(c->graph, domain, op_type, "", n_inputs, inputs, 1, &made, &n);
+        c->status = graph_add_result(c->graph, domain, op_type, opset, n_inputs, inputs, &made);
     if (c->status != CLG_OK) return VALUE_NONE;
-    node *added = &c->graph->nodes[n];
-    if (domain[0] == '\0' && added->opset < LOWEST_OPSET) added->opset = LOWEST_OPSET;
-    if (added->opset < 1) added->opset = 1;
-    added->label = c->node.label;
+    c->graph->nodes[c->graph->values[made].producer].label = c->node.label;
     return made;
 }
 
@@ -134,31 +126,26 @@ value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n, con
     return v;
 }
 
-static value_id add_constant(grad_node *c, tensor *t)
-{
-    value_id made = VALUE_NONE;
-    if (c->status == CLG_OK) c->status = graph_add_constant(c->graph, "", t, &made);
-    tensor_free(t);
-    return c->status == CLG_OK ? made : VALUE_NONE;
-}
-
 value_id grad_number(grad_node *c, double number)
 {
     const shape scalar = shape_scalar();
+    value_id made = VALUE_NONE;
     tensor *t = NULL;
     if (c->status == CLG_OK)
         c->status = tensor_create(grad_fact(c, grad_out(c, 0))->dtype, &scalar, &t);
-    if (c->status == CLG_OK) tensor_set_float(t, 0, number);
-    return add_constant(c, t);
+    if (c->status == CLG_OK) {
+        tensor_set_float(t, 0, number);
+        c->status = graph_add_constant(c->graph, "", t, &made);
+    }
+    tensor_free(t);
+    return made;
 }
 
 value_id grad_list(grad_node *c, size_t n, const int64_t *numbers)
 {
-    const shape dims = {.rank = 1, .dims = {(int64_t)n}};
-    tensor *t = NULL;
-    if (c->status == CLG_OK) c->status = tensor_create(CLG_INT64, &dims, &t);
-    for (size_t i = 0; i < n && c->status == CLG_OK; i++) tensor_set_int(t, (int64_t)i, numbers[i]);
-    return add_constant(c, t);
+    value_id made = VALUE_NONE;
+    if (c->status == CLG_OK) c->status = graph_add_ints(c->graph, n, numbers, &made);
+    return made;
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */

@@ -44,27 +44,7 @@ static bool may_be_float(const walk *w, value_id v)
 
 /* ---- which values count ---------------------------------------------------------------------- */
 
-/* Marks of values, and whether one of those visited is marked. */
-typedef struct marks {
-    const bool *of;
-    bool found;
-} marks;
-
-static void look(void *user, value_id v)
-{
-    marks *m = user;
-    m->found = m->found || m->of[v];
-}
-
 static void mark(void *marks, value_id v) { ((bool *)marks)[v] = true; }
-
-/* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */
-static bool reads_marked(const node *n, const bool *of)
-{
-    marks m = {.of = of};
-    node_visit_uses(n, look, &m);
-    return m.found;
-}
 
 static bool is_zero(const node *n)
 {
@@ -82,7 +62,7 @@ static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
     for (size_t i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
         const op_row *row = n->op;
-        if (n->removed || is_zero(n) || !reads_marked(n, w->depends)) continue;
+        if (n->removed || is_zero(n) || !node_uses_marked(n, w->depends)) continue;
         const bool has_rule = row && row->grad && row->grad->rule;
         for (size_t k = 0; k < n->n_outputs; k++)
             if (n->outputs[k] != VALUE_NONE && (!has_rule || may_be_float(w, n->outputs[k])))
@@ -108,7 +88,7 @@ static void mark_reaching(walk *w, value_id y)
  * none does where the output is itself one of xs. */
 static bool is_on_path(const walk *w, const node *n)
 {
-    if (n->removed || is_zero(n) || !reads_marked(n, w->depends)) return false;
+    if (n->removed || is_zero(n) || !node_uses_marked(n, w->depends)) return false;
     for (size_t k = 0; k < n->n_outputs; k++) {
         const value_id v = n->outputs[k];
         if (v != VALUE_NONE && v < w->n_values && w->depends[v] && w->reaches[v]) return true;

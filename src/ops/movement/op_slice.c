@@ -68,6 +68,18 @@ static void attributes_of(const node *n, slice_numbers *s)
     s->n_axes = copy_ints(n, "axes", s->axes, &s->has_axes);
 }
 
+/* Reads the inputs that Slice has from opset 10 on; axes and steps may be NULL. */
+static void inputs_of(const tensor *const known[4], slice_numbers *s)
+{
+    int64_t *const lists[4] = {s->starts, s->ends, s->axes, s->steps};
+    size_t *const counts[4] = {&s->n_starts, &s->n_ends, &s->n_axes, &s->n_steps};
+    for (size_t i = 0; i < 4; i++)
+        for (int64_t k = 0; known[i] && k < known[i]->n_elements && k < OP_MAX_INTS; k++)
+            lists[i][(*counts[i])++] = tensor_get_int(known[i], k);
+    s->has_axes = known[2] != NULL;
+    s->has_steps = known[3] != NULL;
+}
+
 /* Sets out to the range of each axis of `in`; its n is DIM_UNKNOWN if the dimension is unknown. */
 static clg_status slice_ranges(const slice_numbers *s, const shape *in,
                                slice_range out[CLG_MAX_RANK])
@@ -128,12 +140,7 @@ static clg_status slice_walk(strided_walk *w)
     if (((const op_row *)w->node->op)->max_inputs == 1) {
         attributes_of(w->node, &s);
     } else {
-        s.has_axes = w->known[3] != NULL;
-        s.has_steps = w->known[4] != NULL;
-        s.n_starts = strided_known_ints(w, 1, s.starts);
-        s.n_ends = strided_known_ints(w, 2, s.ends);
-        s.n_axes = strided_known_ints(w, 3, s.axes);
-        s.n_steps = strided_known_ints(w, 4, s.steps);
+        inputs_of(w->known + 1, &s);
     }
     CLG_TRY(slice_ranges(&s, w->in, ranges));
     shape_strides(w->out, to);
@@ -163,20 +170,15 @@ static clg_status slice_grad_lower(lower_context *c)
 {
     slice_numbers s = {0};
     slice_range ranges[CLG_MAX_RANK] = {{0, 0, 0}};
-    int64_t *const lists[4] = {s.starts, s.ends, s.axes, s.steps};
-    size_t *const counts[4] = {&s.n_starts, &s.n_ends, &s.n_axes, &s.n_steps};
+    const tensor *known[4];
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
     operand to = operand_output(0);
     int64_t n, strides[CLG_MAX_RANK];
     size_t size_bytes;
     const uint8_t zero = 0;
-    for (size_t i = 0; i < 4; i++) {
-        const tensor *known = lower_has_input(c, 2 + i) ? c->inputs[2 + i].known : NULL;
-        for (int64_t k = 0; known && k < known->n_elements && k < OP_MAX_INTS; k++)
-            lists[i][(*counts[i])++] = tensor_get_int(known, k);
-    }
-    s.has_axes = lower_has_input(c, 4);
-    s.has_steps = lower_has_input(c, 5);
+    for (size_t i = 0; i < 4; i++)
+        known[i] = lower_has_input(c, 2 + i) ? c->inputs[2 + i].known : NULL;
+    inputs_of(known, &s);
     const clg_status status = slice_ranges(&s, &out->dims, ranges);
     if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     CLG_TRY(shape_n_elements(&out->dims, &n));

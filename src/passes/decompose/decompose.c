@@ -15,7 +15,7 @@
 clg_status decompose_add(decomposition *w, const char *op, size_t n_inputs, const value_id *inputs,
                          value_id *out)
 {
-    return rewrite_part(w->graph, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs, out);
+    return rewrite_part(w->graph, w->id, "", op, GRAPH_ADDED_OPSET, n_inputs, inputs, out);
 }
 
 node_id decompose_producer(const decomposition *w, value_id v)
@@ -26,7 +26,7 @@ node_id decompose_producer(const decomposition *w, value_id v)
 clg_status decompose_become(decomposition *w, const char *op, size_t n_inputs,
                             const value_id *inputs)
 {
-    return rewrite_become(w->graph, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs);
+    return rewrite_become(w->graph, w->id, "", op, GRAPH_ADDED_OPSET, n_inputs, inputs);
 }
 
 clg_status decompose_tensor(decomposition *w, tensor *t, value_id *out)
@@ -97,7 +97,7 @@ clg_status decompose_rows(decomposition *w, value_id *out)
     value_id dims;
     CLG_TRY(decompose_input(w, out));
     if (w->info->facts[w->node.inputs[0]].dims.rank != 1) return CLG_OK;
-    CLG_TRY(rewrite_ints(w->graph, 2, (int64_t[]){1, -1}, &dims));
+    CLG_TRY(graph_add_ints(w->graph, 2, (int64_t[]){1, -1}, &dims));
     return decompose_add(w, "Reshape", 2, (value_id[]){*out, dims}, out);
 }
 

@@ -9,8 +9,6 @@
 
 #include "passes/rewrite.h"
 
-#define DECOMPOSE_OPSET 13 /* opset of the nodes that are added to the default domain */
-
 /* The node to be decomposed, `id` of this graph. */
 typedef struct decomposition {
     graph *graph;

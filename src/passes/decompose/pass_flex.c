@@ -61,7 +61,7 @@ static clg_status add_reshaped(const flex *f, value_id v, size_t n, const value_
 static clg_status add_shared(const flex *f, value_id v, value_id *out)
 {
     value_id axes;
-    CLG_TRY(rewrite_ints(f->graph, 1, (int64_t[]){2}, &axes));
+    CLG_TRY(graph_add_ints(f->graph, 1, (int64_t[]){2}, &axes));
     return add(f, "Unsqueeze", 13, 2, (value_id[]){v, axes}, out);
 }
 
@@ -133,7 +133,7 @@ static clg_status decompose(flex *f)
 {
     value_id v;
     node_id last;
-    CLG_TRY(rewrite_ints(f->graph, 1, (int64_t[]){-1}, &f->minus_one));
+    CLG_TRY(graph_add_ints(f->graph, 1, (int64_t[]){-1}, &f->minus_one));
     CLG_TRY(add_dims(f, K, 1, 2, &f->heads));
     CLG_TRY(add_scores(f, &v));
     CLG_TRY(add(f, "Softmax", 13, 1, &v, &v));

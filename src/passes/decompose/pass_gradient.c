@@ -22,8 +22,9 @@ typedef struct gradient {
     const char *const *xs, *const *zs;
     size_t n_xs, n_zs;
     value_id y;
-    value_id *copies; /* by value of the graph: its copy; VALUE_NONE: none */
-    size_t n_values;
+    value_id *given; /* by value of the graph: the input of the node in its place, or VALUE_NONE */
+    value_id *ids;   /* by value of the graph: its copy, or itself */
+    bool *is_copied; /* by value of the graph: it has a copy */
 } gradient;
 
 static clg_status find_named(const gradient *w, const char *name, value_id *out)
@@ -45,75 +46,58 @@ static clg_status copy_named(gradient *w, const char *const *names, size_t n, si
         if (w->node.inputs[first + i] == VALUE_NONE)
             return error_set(CLG_ERROR_INVALID_MODEL, "a Gradient omits input %zu", first + i);
         CLG_TRY(rewrite_part(w->graph, w->id, "", "Identity", 13, 1, &w->node.inputs[first + i],
-                             &w->copies[v]));
+                             &w->given[v]));
+        w->ids[v] = w->given[v];
+        w->is_copied[v] = true;
     }
     return CLG_OK;
-}
-
-static bool reads_copied(const gradient *w, const node *n)
-{
-    for (size_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] != VALUE_NONE && w->copies[n->inputs[i]] != VALUE_NONE) return true;
-    return false;
 }
 
 /* Copies a node, with copies in place of what has one. */
 static clg_status copy_node(gradient *w, node_id id)
 {
     const node n = w->graph->nodes[id];
-    char text[NODE_TEXT_BYTES];
-    value_id *ids = memory_zalloc(n.n_inputs + n.n_outputs + 1, sizeof *ids);
-    value_id *outputs = ids ? ids + n.n_inputs : NULL;
-    node_id made = NODE_NONE;
-    clg_status status = ids ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n.n_attributes && status == CLG_OK; i++)
-        if (n.attributes[i].type == ATTRIBUTE_GRAPH)
-            status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
-                               "a Gradient passes through %s: gradients do not pass through "
-                               "control flow",
-                               node_text(&n, text));
-    for (size_t i = 0; i < n.n_inputs && status == CLG_OK; i++) {
-        const value_id v = n.inputs[i];
-        ids[i] = v != VALUE_NONE && w->copies[v] != VALUE_NONE ? w->copies[v] : v;
+    for (size_t k = 0; k < n.n_outputs; k++)
+        if (n.outputs[k] != VALUE_NONE)
+            CLG_TRY(graph_add_value(w->graph, "", &w->ids[n.outputs[k]]));
+    CLG_TRY(graph_copy_node(w->graph, &n, w->ids));
+    w->graph->nodes[w->graph->n_nodes - 1].label = n.label;
+    for (size_t k = 0; k < n.n_outputs; k++) {
+        const value_id v = n.outputs[k];
+        if (v == VALUE_NONE) continue;
+        if (w->given[v] != VALUE_NONE) w->ids[v] = w->given[v]; /* a named one beside others */
+        w->is_copied[v] = true;
     }
-    for (size_t k = 0; k < n.n_outputs && status == CLG_OK; k++) {
-        outputs[k] = VALUE_NONE;
-        if (n.outputs[k] != VALUE_NONE) status = graph_add_value(w->graph, "", &outputs[k]);
-    }
-    if (status == CLG_OK)
-        status = graph_add_node(w->graph, n.domain, n.op_type, "", n.n_inputs, ids, n.n_outputs,
-                                outputs, &made);
-    if (status == CLG_OK) status = rewrite_attributes(w->graph, id, made);
-    for (size_t k = 0; k < n.n_outputs && status == CLG_OK; k++)
-        if (n.outputs[k] != VALUE_NONE && w->copies[n.outputs[k]] == VALUE_NONE)
-            w->copies[n.outputs[k]] = outputs[k];
-    if (status == CLG_OK) {
-        w->graph->nodes[made].opset = n.opset;
-        w->graph->nodes[made].op = n.op;
-        w->graph->nodes[made].label = n.label;
-    }
-    memory_free(ids);
-    return status;
+    return CLG_OK;
+}
+
+/* Marks the producer of a value, unless the value has a copy already. */
+typedef struct producers {
+    const gradient *w;
+    bool *needed;
+} producers;
+
+static void need_producer(void *user, value_id v)
+{
+    const producers *p = user;
+    const node_id n = p->w->graph->values[v].producer;
+    if (n != NODE_NONE && !p->w->is_copied[v]) p->needed[n] = true;
 }
 
 /* Copies what lies between the named values and y; nodes are in topological order. */
 static clg_status copy_path(gradient *w)
 {
     const size_t n_nodes = w->graph->n_nodes;
-    bool *needed = memory_zalloc(n_nodes + 1, sizeof *needed);
-    clg_status status = needed ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (needed && w->graph->values[w->y].producer != NODE_NONE)
-        needed[w->graph->values[w->y].producer] = true;
-    for (size_t i = n_nodes; needed && i-- > 0;) {
-        const node *n = &w->graph->nodes[i];
-        for (size_t k = 0; needed[i] && k < n->n_inputs; k++)
-            if (n->inputs[k] != VALUE_NONE && w->copies[n->inputs[k]] == VALUE_NONE &&
-                w->graph->values[n->inputs[k]].producer != NODE_NONE)
-                needed[w->graph->values[n->inputs[k]].producer] = true;
-    }
+    producers p = {w, memory_zalloc(n_nodes + 1, sizeof *p.needed)};
+    clg_status status = CLG_OK;
+    if (!p.needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    need_producer(&p, w->y);
+    for (size_t i = n_nodes; i-- > 0;)
+        if (p.needed[i]) node_visit_uses(&w->graph->nodes[i], need_producer, &p);
     for (size_t i = 0; i < n_nodes && status == CLG_OK; i++)
-        if (needed[i] && reads_copied(w, &w->graph->nodes[i])) status = copy_node(w, (node_id)i);
-    memory_free(needed);
+        if (p.needed[i] && node_uses_marked(&w->graph->nodes[i], w->is_copied))
+            status = copy_node(w, (node_id)i);
+    memory_free(p.needed);
     return status;
 }
 
@@ -136,11 +120,11 @@ static clg_status give_outputs(gradient *w, const value_id *gradients)
 static clg_status differentiate(gradient *w, value_id *values)
 {
     value_id *xs = values, *gradients = values + w->n_xs;
-    const value_id y = w->copies[w->y] == VALUE_NONE ? w->y : w->copies[w->y];
+    const value_id y = w->ids[w->y];
     for (size_t i = 0; i < w->n_xs; i++) {
         value_id v;
         CLG_TRY(find_named(w, w->xs[i], &v));
-        xs[i] = w->copies[v];
+        xs[i] = w->given[v];
     }
     CLG_TRY(graph_compact(w->graph));
     CLG_TRY(ops_resolve(w->graph));
@@ -150,22 +134,29 @@ static clg_status differentiate(gradient *w, value_id *values)
 
 static clg_status replace(graph *g, node_id id)
 {
-    gradient w = {.graph = g, .id = id, .node = g->nodes[id], .n_values = g->n_values};
+    gradient w = {.graph = g, .id = id, .node = g->nodes[id]};
     const graph_attribute *xs = node_attribute(&w.node, "xs"), *zs = node_attribute(&w.node, "zs");
     w.xs = xs->as.strings;
     w.n_xs = xs->count;
     w.zs = zs ? zs->as.strings : NULL;
     w.n_zs = zs ? zs->count : 0;
-    w.copies = memory_alloc((g->n_values + 1) * sizeof *w.copies);
+    w.given = memory_zalloc(2 * g->n_values + 1, sizeof *w.given);
+    w.is_copied = memory_zalloc(g->n_values + 1, sizeof *w.is_copied);
+    w.ids = w.given ? w.given + g->n_values : NULL;
     value_id *values = memory_zalloc(2 * w.n_xs + 1, sizeof *values);
-    clg_status status = w.copies && values ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t v = 0; v < g->n_values && w.copies; v++) w.copies[v] = VALUE_NONE;
+    clg_status status = w.given && w.is_copied && values ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const size_t n_values = g->n_values; /* the graph grows */
+    for (size_t v = 0; v < n_values && status == CLG_OK; v++) {
+        w.given[v] = VALUE_NONE;
+        w.ids[v] = (value_id)v;
+    }
     if (status == CLG_OK) status = find_named(&w, node_string(&w.node, "y", ""), &w.y);
     if (status == CLG_OK) status = copy_named(&w, w.xs, w.n_xs, 0);
     if (status == CLG_OK) status = copy_named(&w, w.zs, w.n_zs, w.n_xs);
     if (status == CLG_OK) status = copy_path(&w);
     if (status == CLG_OK) status = differentiate(&w, values);
-    memory_free(w.copies);
+    memory_free(w.given);
+    memory_free(w.is_copied);
     memory_free(values);
     return status;
 }

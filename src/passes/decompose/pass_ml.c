@@ -211,11 +211,11 @@ static clg_status decompose_imputer(decomposition *w)
 static clg_status decompose_extractor(decomposition *w)
 {
     value_id list, columns, x = w->node.inputs[0];
-    CLG_TRY(rewrite_ints(w->graph, 1, (int64_t[]){-1}, &list));
+    CLG_TRY(graph_add_ints(w->graph, 1, (int64_t[]){-1}, &list));
     CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){w->node.inputs[1], list}, &columns));
     if (w->info->facts[x].dims.rank == 1) {
         value_id dims;
-        CLG_TRY(rewrite_ints(w->graph, 2, (int64_t[]){1, -1}, &dims));
+        CLG_TRY(graph_add_ints(w->graph, 2, (int64_t[]){1, -1}, &dims));
         CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){x, dims}, &x));
     }
     CLG_TRY(decompose_become(w, "Gather", 2, (value_id[]){x, columns}));
@@ -244,9 +244,9 @@ static clg_status decompose_onehot(decomposition *w)
     value_id x = w->node.inputs[0], axes, list, is_one, y;
     if (n == 0) return CLG_OK; /* strings: encoded on the host */
     if (decompose_dtype(w, 0) != CLG_INT64) CLG_TRY(decompose_cast(w, x, CLG_INT64, &x));
-    CLG_TRY(rewrite_ints(w->graph, 1, (int64_t[]){-1}, &axes));
+    CLG_TRY(graph_add_ints(w->graph, 1, (int64_t[]){-1}, &axes));
     CLG_TRY(decompose_add(w, "Unsqueeze", 2, (value_id[]){x, axes}, &x));
-    CLG_TRY(rewrite_ints(w->graph, n, categories, &list));
+    CLG_TRY(graph_add_ints(w->graph, n, categories, &list));
     CLG_TRY(decompose_add(w, "Equal", 2, (value_id[]){x, list}, &is_one));
     CLG_TRY(decompose_cast(w, is_one, CLG_FLOAT32, &y));
     if (node_int(&w->node, "zeros", 1) == 0) CLG_TRY(add_check(w, is_one, &y));
@@ -264,7 +264,7 @@ static clg_status decompose_vectorizer(decomposition *w)
         parts[i] = w->node.inputs[i];
         if (decompose_dtype(w, i) != CLG_FLOAT32)
             CLG_TRY(decompose_cast(w, parts[i], CLG_FLOAT32, &parts[i]));
-        CLG_TRY(rewrite_ints(w->graph, 2, (int64_t[]){-1, lengths[i]}, &dims));
+        CLG_TRY(graph_add_ints(w->graph, 2, (int64_t[]){-1, lengths[i]}, &dims));
         CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){parts[i], dims}, &parts[i]));
     }
     CLG_TRY(decompose_become(w, "Concat", count, parts));

@@ -52,7 +52,7 @@ static clg_status take_part(const multi_head *m, size_t i, int64_t part, value_i
     CLG_TRY(status);
     CLG_TRY(add(m, "Gather", 2, (value_id[]){m->node.inputs[i], index}, out));
     CLG_TRY(node_set_int(m->graph, m->graph->values[*out].producer, "axis", 3));
-    CLG_TRY(rewrite_ints(m->graph, 3, (int64_t[]){0, 0, width}, &to));
+    CLG_TRY(graph_add_ints(m->graph, 3, (int64_t[]){0, 0, width}, &to));
     return add(m, "Reshape", 2, (value_id[]){*out, to}, out);
 }
 
@@ -74,7 +74,7 @@ static clg_status add_width(const multi_head *m, value_id *out)
     const bool packed = q->rank == 5;
     const int64_t size = q->rank == RANK_UNKNOWN ? DIM_UNKNOWN : q->dims[packed ? 4 : 2],
                   width = packed ? size * node_int(&m->node, "num_heads", 1) : size;
-    if (size != DIM_UNKNOWN) return rewrite_ints(m->graph, 1, &width, out);
+    if (size != DIM_UNKNOWN) return graph_add_ints(m->graph, 1, &width, out);
     CLG_TRY(rewrite_part(m->graph, m->id, "", "Shape", 15, 1, &m->inputs[QUERY], out));
     return node_set_int(m->graph, m->graph->values[*out].producer, "start", 2);
 }
@@ -83,7 +83,7 @@ static clg_status add_width(const multi_head *m, value_id *out)
 static clg_status add_slice(multi_head *m, size_t i, value_id from, value_id to)
 {
     value_id slice[4] = {m->node.inputs[BIAS], from, to}, part;
-    CLG_TRY(rewrite_ints(m->graph, 1, (int64_t[]){0}, &slice[3]));
+    CLG_TRY(graph_add_ints(m->graph, 1, (int64_t[]){0}, &slice[3]));
     CLG_TRY(add(m, "Slice", 4, slice, &part));
     return add(m, "Add", 2, (value_id[]){m->inputs[i], part}, &m->inputs[i]);
 }
@@ -94,12 +94,12 @@ static clg_status add_bias(multi_head *m)
 {
     value_id start, width, twice, end;
     m->inputs[BIAS] = VALUE_NONE;
-    CLG_TRY(rewrite_ints(m->graph, 1, (int64_t[]){0}, &start));
+    CLG_TRY(graph_add_ints(m->graph, 1, (int64_t[]){0}, &start));
     CLG_TRY(add_width(m, &width));
     CLG_TRY(add_slice(m, QUERY, start, width));
     if (has(m, KEY) && dims_of(m, KEY)->rank == 4) return CLG_OK;
     CLG_TRY(add(m, "Add", 2, (value_id[]){width, width}, &twice));
-    CLG_TRY(rewrite_ints(m->graph, 1, (int64_t[]){INT64_MAX}, &end));
+    CLG_TRY(graph_add_ints(m->graph, 1, (int64_t[]){INT64_MAX}, &end));
     CLG_TRY(add_slice(m, KEY, width, twice));
     return add_slice(m, VALUE, twice, end);
 }

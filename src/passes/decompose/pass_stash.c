@@ -53,7 +53,7 @@ static clg_status add_normal(const stash *s, value_id *out)
 {
     const int64_t groups = node_int(&s->node, "num_groups", 1);
     value_id dims, one, zero;
-    CLG_TRY(rewrite_ints(s->graph, 3, (int64_t[]){0, groups, -1}, &dims));
+    CLG_TRY(graph_add_ints(s->graph, 3, (int64_t[]){0, groups, -1}, &dims));
     CLG_TRY(add_filled(s, groups, 1, &one));
     CLG_TRY(add_filled(s, groups, 0, &zero));
     CLG_TRY(add_cast(s, s->node.inputs[X], s->type, out));
@@ -68,7 +68,7 @@ static clg_status add_normal(const stash *s, value_id *out)
 static clg_status add_by_channel(const stash *s, value_id v, value_id *out)
 {
     value_id leading, rest, dims;
-    CLG_TRY(rewrite_ints(s->graph, 1, (int64_t[]){-1}, &rest));
+    CLG_TRY(graph_add_ints(s->graph, 1, (int64_t[]){-1}, &rest));
     CLG_TRY(add(s, "Shape", 1, &s->node.inputs[X], &leading));
     CLG_TRY(node_set_int(s->graph, producer(s, leading), "end", 2));
     CLG_TRY(add(s, "Concat", 2, (value_id[]){leading, rest}, &dims));
@@ -79,7 +79,7 @@ static clg_status add_by_channel(const stash *s, value_id v, value_id *out)
 static clg_status decompose(const stash *s)
 {
     value_id v, axes, scale, bias, dims;
-    CLG_TRY(rewrite_ints(s->graph, 1, (int64_t[]){1}, &axes));
+    CLG_TRY(graph_add_ints(s->graph, 1, (int64_t[]){1}, &axes));
     CLG_TRY(add_normal(s, &v));
     CLG_TRY(add_by_channel(s, v, &v));
     CLG_TRY(add(s, "Unsqueeze", 2, (value_id[]){s->node.inputs[SCALE], axes}, &scale));

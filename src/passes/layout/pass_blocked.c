@@ -21,7 +21,7 @@ static clg_status add_reshape(blocking *b, node_id whole, value_id x, size_t ran
                               const int64_t *dims, value_id *out)
 {
     value_id to;
-    CLG_TRY(rewrite_ints(b->graph, rank, dims, &to));
+    CLG_TRY(graph_add_ints(b->graph, rank, dims, &to));
     return add_part(b, whole, "Reshape", 2, (value_id[]){x, to}, out);
 }
 
@@ -50,13 +50,13 @@ static clg_status from_blocks(blocking *b, node_id whole, value_id x, value_id v
     node_id last;
     if (d[2] * d[3] != 1) CLG_TRY(add_transpose(b, whole, x, (int64_t[]){0, 1, 4, 2, 3}, &x));
     if (channels == d[1]) {
-        CLG_TRY(rewrite_ints(b->graph, 4, (int64_t[]){0, d[1], d[2], d[3]}, &to));
+        CLG_TRY(graph_add_ints(b->graph, 4, (int64_t[]){0, d[1], d[2], d[3]}, &to));
         CLG_TRY(graph_add_node(b->graph, "", "Reshape", "", 2, (value_id[]){x, to}, 1, &v, &last));
     } else {
         CLG_TRY(add_reshape(b, whole, x, 4, (int64_t[]){0, channels, d[2], d[3]}, &x));
-        CLG_TRY(rewrite_ints(b->graph, 1, (int64_t[]){0}, &first));
-        CLG_TRY(rewrite_ints(b->graph, 1, &d[1], &end));
-        CLG_TRY(rewrite_ints(b->graph, 1, (int64_t[]){1}, &axis));
+        CLG_TRY(graph_add_ints(b->graph, 1, (int64_t[]){0}, &first));
+        CLG_TRY(graph_add_ints(b->graph, 1, &d[1], &end));
+        CLG_TRY(graph_add_ints(b->graph, 1, (int64_t[]){1}, &axis));
         CLG_TRY(graph_add_node(b->graph, "", "Slice", "", 4, (value_id[]){x, first, end, axis}, 1,
                                &v, &last));
     }

@@ -111,7 +111,7 @@ static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scal
     const int64_t n_dirs =
         strcmp(node_string(&w->node, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
     value_id dims, v, by, from;
-    CLG_TRY(rewrite_ints(w->graph, 3, (int64_t[]){n_dirs, 1, -1}, &dims));
+    CLG_TRY(graph_add_ints(w->graph, 3, (int64_t[]){n_dirs, 1, -1}, &dims));
     CLG_TRY(add_cast(w, input(w, i), CLG_FLOAT32, &v));
     CLG_TRY(add_cast(w, input(w, scale + 1), CLG_FLOAT32, &from));
     CLG_TRY(add(w, "Reshape", 14, 2, (value_id[]){from, dims}, &from));
@@ -171,7 +171,7 @@ static clg_status add_rows(const decomposition *w, size_t table, size_t ids, val
 static clg_status add_positions(const decomposition *w, value_id *out)
 {
     value_id zero, count;
-    CLG_TRY(rewrite_ints(w->graph, 1, (int64_t[]){0}, &zero));
+    CLG_TRY(graph_add_ints(w->graph, 1, (int64_t[]){0}, &zero));
     CLG_TRY(add(w, "Shape", 15, 1, (value_id[]){input(w, IDS)}, &count));
     CLG_TRY(node_set_int(w->graph, w->graph->values[count].producer, "start", 1));
     CLG_TRY(add(w, "Slice", 13, 4, (value_id[]){input(w, POSITIONS), zero, count, zero}, out));
@@ -186,7 +186,7 @@ static clg_status decompose_count(const decomposition *w)
     const bool has_mask = input(w, MASK) != VALUE_NONE;
     value_id v = has_mask ? input(w, MASK) : input(w, IDS), axis, other;
     node_id n;
-    CLG_TRY(rewrite_ints(g, 1, (int64_t[]){1}, &axis));
+    CLG_TRY(graph_add_ints(g, 1, (int64_t[]){1}, &axis));
     CLG_TRY(add_cast(w, axis, CLG_INT32, &other));
     /* Without a mask: Not(Equal(v, v)) is false for every integer, which makes zeros of the right
      * shape. */

@@ -182,7 +182,7 @@ static clg_status scale_sums(const qdq_pattern *w, value_id sums, value_id bias,
     value_id scale, dims, in[4] = {w->x[0].scale, w->x[1].scale};
     int64_t along[CLG_MAX_RANK] = {0};
     for (int i = 0; i < rank; i++) along[i] = i == 1 ? -1 : 1;
-    CLG_TRY(rewrite_ints(w->graph, (size_t)rank, along, &dims));
+    CLG_TRY(graph_add_ints(w->graph, (size_t)rank, along, &dims));
     CLG_TRY(add(w, "", "Mul", 2, in, &scale));
     CLG_TRY(add(w, "", "Reshape", 2, (value_id[]){scale, dims}, &scale));
     CLG_TRY(add(w, "", "Cast", 1, &sums, &in[0]));

@@ -8,6 +8,9 @@
 #include "support/cases/gradient/gradient_case.h"
 #include "support/fixtures/pocl_context.h"
 
+#include "ops/grad/grad_rule.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +130,16 @@ static const gradient_case products[] = {
      .dims = "2,2,4"},
 };
 
+static const gradient_case einsums[] = {
+    {.text = "a: f64[2,3]; b: f64[3,4]; z = Einsum(a, b) equation='ij,jk->ik';", .dims = "2,4"},
+    {.text = "a: f64[2,3]; b: f64[3]; c: f64[2]; z = Einsum(a, b, c) equation='ij,j,i->ji';",
+     .dims = "3,2"},
+    {.text = "a: f64[2,3]; b: f64[3,2]; z = Einsum(a, b) equation='kl , lk';", .dims = ""},
+    {.text = "a: f64[2,2,3]; b: f64[1,3,2]; z = Einsum(a, b) equation='...ij,...jk->...ik';",
+     .dims = "2,2,2"},
+    {.text = "a: f64[3]; b: f64[2,3]; z = Einsum(a, b) equation='b,ab->ab';", .dims = "2,3"},
+};
+
 static const gradient_case reductions[] = {
     {.text = "a: f64[2,3]; z = ReduceSum(a);", .dims = "1,1"},
     {.text = "a: f64[N,3]; x = [1]; z = ReduceSum(a, x) keepdims=0;", .dims = "2"},
@@ -191,6 +204,9 @@ static const gradient_case norms[] = {
      .opset = 23,
      .single = true},
     {.text = "a: f32[N,4]; s: f32[4]; z = SimplifiedLayerNormalization(a, s);",
+     .dims = "2,4",
+     .single = true},
+    {.text = "a: f32[N,4]; s: f32[4]; z = com.microsoft.SimplifiedLayerNormalization(a, s);",
      .dims = "2,4",
      .single = true},
     {.text = "a: f64[2,3,2,2]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
@@ -258,6 +274,8 @@ TEST(movements) { CHECK_ALL(moves); }
 
 TEST(matrix_products) { CHECK_ALL(products); }
 
+TEST(sums_of_products) { CHECK_ALL(einsums); }
+
 TEST(reductions_and_softmax) { CHECK_ALL(reductions); }
 
 TEST(reductions_of_other_kinds) { CHECK_ALL(more_reductions); }
@@ -269,3 +287,41 @@ TEST(normalisations) { CHECK_ALL(norms); }
 TEST(classification_losses) { CHECK_ALL(losses); }
 
 TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }
+
+#define TABLE(cases)                                                                               \
+    {                                                                                              \
+        (cases), sizeof(cases) / sizeof(cases)[0]                                                  \
+    }
+
+static const struct {
+    const gradient_case *cases;
+    size_t n;
+} tables[] = {TABLE(pointwise),  TABLE(moves),           TABLE(products), TABLE(einsums),
+              TABLE(reductions), TABLE(more_reductions), TABLE(indices),  TABLE(norms),
+              TABLE(losses),     TABLE(graphs)};
+
+/* Returns whether a case has a node "= NAME(...)", or "= DOMAIN.NAME(...)". */
+static bool has_case(const char *domain, const char *name)
+{
+    char node[128];
+    (void)snprintf(node, sizeof node, "= %s%s%s(", domain ? domain : "", domain ? "." : "", name);
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (size_t i = 0; i < tables[t].n; i++)
+            if (strstr(tables[t].cases[i].text, node)) return true;
+    return false;
+}
+
+/* Internal operators are in the gradients of the others. */
+TEST(every_rule_has_a_case)
+{
+    size_t n_missing = 0;
+    for (size_t f = 0; f < n_op_families; f++)
+        for (size_t i = 0; i < *op_families[f].n_rows; i++) {
+            const op_row *row = &op_families[f].rows[i];
+            const bool is_internal = row->domain && strcmp(row->domain, DOMAIN_INTERNAL) == 0;
+            if (!row->grad->rule || is_internal || has_case(row->domain, row->name)) continue;
+            (void)fprintf(stderr, "no case for %s\n", row->name);
+            n_missing++;
+        }
+    assert_int_equal(n_missing, 0);
+}
