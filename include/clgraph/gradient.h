@@ -33,9 +33,12 @@ extern "C" {
  * Dropout is differentiated as it runs. docs/operators.md lists the operators through which a
  * gradient passes.
  *
+ * clg_model_save refuses the model (UNSUPPORTED_OPERATOR) if a gradient needs an operator that ONNX
+ * does not have (where an input was broadcast, or sliced), or another opset than the model imports.
+ *
  * Any thread. Errors: NOT_FOUND (no value has that name), INVALID_ARGUMENT (a value is named
- * twice), UNSUPPORTED_DTYPE (y or a value is no float), UNSUPPORTED_OPERATOR (the message names the
- * nodes through which the gradient cannot pass, with the reason), and why sessions refuse the
+ * twice), UNSUPPORTED_DTYPE (y or a value is not float), UNSUPPORTED_OPERATOR (the message names
+ * the nodes through which the gradient cannot pass, with the reason), and why sessions refuse the
  * model. */
 CLG_API CLG_MUST_USE clg_status clg_model_gradient(const clg_model *model, const char *y,
                                                    const char *const *xs, size_t n_xs,

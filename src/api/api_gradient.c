@@ -73,7 +73,8 @@ static clg_status differentiate(graph *g, const char *y, const char *const *xs, 
     CLG_TRY(grad_build(g, result, VALUE_NONE, values, n_xs, gradients));
     graph_clear_outputs(g);
     for (size_t i = 0; i < n_xs; i++) CLG_TRY(add_output(g, values[i], gradients[i]));
-    return graph_add_output(g, result);
+    CLG_TRY(graph_add_output(g, result));
+    return graph_name_values(g, "gradient");
 }
 
 clg_status clg_model_gradient(const clg_model *model, const char *y, const char *const *xs,

@@ -325,7 +325,7 @@ static clg_status describe_row(arena *memory, const op_family *family, const op_
                                 .place = row->flags & OP_HOST ? "host"
                                          : is_shape           ? "shape arithmetic"
                                                               : "device",
-                                .gradient = !row->grad          ? "there is no rule for it"
+                                .gradient = !row->grad          ? "it lacks a rule"
                                             : row->grad->rule   ? "yes"
                                             : row->grad->reason ? row->grad->reason
                                                                 : "zero"};

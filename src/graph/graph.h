@@ -229,6 +229,9 @@ void graph_set_input(graph *g, node_id n, size_t i, value_id v);
 void graph_note_node(graph *g, node_id n);
 /* Gives the name of `from` to value `to`, which has none. */
 clg_status graph_move_name(graph *g, value_id from, value_id to);
+/* Gives each defined value without a name one of the form "PREFIX_12" that is new, so that the
+ * graph can be saved. */
+clg_status graph_name_values(graph *g, const char *prefix);
 void graph_remove_node(graph *g, node_id n); /* marks it; its outputs lose their producer */
 /* Copies the nodes and values of a subgraph of g to g itself, with `inputs` in place of the
  * subgraph's inputs; stores the ids of its outputs in out_outputs. The subgraph is unchanged. */

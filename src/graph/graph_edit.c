@@ -4,6 +4,7 @@
  * subgraphs; graph_uses.c replaces uses. Subgraphs refer to values of the enclosing graph by id,
  * so values never need to be renamed.
  */
+#include "base/strbuf.h"
 #include "graph/graph_internal.h"
 
 #include <string.h>
@@ -14,6 +15,36 @@ clg_status graph_move_name(graph *g, value_id from, value_id to)
     if (name[0]) CLG_TRY(hash_map_set_string(&g->names, name, to));
     g->values[to].name = name;
     g->values[from].name = "";
+    return CLG_OK;
+}
+
+/* Gives value v the name PREFIX_N with the first N, from *next on, for which it is new. */
+static clg_status name_value(graph *g, value_id v, const char *prefix, uint32_t *next)
+{
+    clg_status status = CLG_OK;
+    const char *name = NULL;
+    while (status == CLG_OK && !name) {
+        strbuf text;
+        strbuf_init(&text, 0);
+        strbuf_printf(&text, "%s_%u", prefix, (*next)++);
+        status = text.status;
+        if (status == CLG_OK && graph_find_value(g, strbuf_data(&text)) == VALUE_NONE) {
+            name = graph_copy_name(g, strbuf_data(&text));
+            if (!name) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        }
+        strbuf_deinit(&text);
+    }
+    if (status == CLG_OK) status = hash_map_set_string(&g->names, name, v);
+    if (status == CLG_OK) g->values[v].name = name;
+    return status;
+}
+
+clg_status graph_name_values(graph *g, const char *prefix)
+{
+    uint32_t next = 0;
+    for (value_id v = 0; v < g->n_values; v++)
+        if (!g->values[v].name[0] && value_is_defined(&g->values[v]))
+            CLG_TRY(name_value(g, v, prefix, &next));
     return CLG_OK;
 }
 

@@ -149,7 +149,7 @@ static const char introduction[] =
     "  inside of them is computed as everywhere.\n"
     "- *gradient*: whether `clg_model_gradient` passes through it. *zero*: its results are steps, "
     "or\n"
-    "  no floats; else the reason why a model is refused if a gradient would have to pass.\n";
+    "  not floats; else the reason why a model is refused if a gradient would have to pass.\n";
 
 static void print_all(clg_operator_info *rows, size_t n)
 {

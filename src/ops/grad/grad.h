@@ -17,7 +17,7 @@
  * 1. New nodes are not resolved yet, and may be out of order (graph_compact).
  *
  * Errors: UNSUPPORTED_OPERATOR, which names every node through which the gradient would have to
- * pass and cannot, with the reason; UNSUPPORTED_DTYPE when y or one of xs is no float. */
+ * pass and cannot, with the reason; UNSUPPORTED_DTYPE when y or one of xs is not float. */
 clg_status grad_build(graph *g, value_id y, value_id cotangent, const value_id *xs, size_t n_xs,
                       value_id *out_gradients);
 

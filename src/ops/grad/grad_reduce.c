@@ -121,7 +121,7 @@ static value_id sum_over_axes(grad_node *c, value_id v)
     int64_t axis = node_int(&c->node, "axis", one ? -1 : 1);
     if (axis < 0) axis += rank;
     for (int64_t a = axis; a < (one ? axis + 1 : rank) && n < CLG_MAX_RANK; a++) axes[n++] = a;
-    if (n == 0) return v; /* every element is one of its own */
+    if (n == 0) return v; /* each sum is over one element */
     return GRAD_ADD(c, "ReduceSum", v, grad_list(c, n, axes));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The vocabulary in which the rows of the operator tables say how a gradient passes through an
- * operator (op_row.grad), and what the functions behind it see. A rule adds nodes that compute the
+ * operator (op_row.grad), and what its functions see. A rule adds nodes that compute the
  * cotangents of the node's inputs from those of its outputs: the cotangent of a value is the
  * gradient of the result with respect to it. See decision 68.
  *
@@ -42,7 +42,7 @@ struct op_grad {
      * of a condition. */
     const char *formulas[GRAD_MAX_FORMULAS];
     /* Why the gradient cannot pass. NULL without a rule: the outputs do not change with small
-     * changes of the inputs, or are no floats, and the gradient is zero. */
+     * changes of the inputs, or are not floats, and the gradient is zero. */
     const char *reason;
 };
 
@@ -140,7 +140,7 @@ const value_fact *grad_fact(const grad_node *c, value_id v);
 /* Returns the rank of input i; refuses, and returns 0, where it is not known. */
 int grad_rank(grad_node *c, size_t i);
 /* Returns the integers of a list: input i, if its elements are known, or the attribute where there
- * is no such input. Returns false where they are unknown or absent. */
+ * is not that input. Returns false where they are unknown or absent. */
 bool grad_ints(const grad_node *c, size_t i, const char *attribute, int64_t out[OP_MAX_INTS],
                size_t *out_n);
 

@@ -102,7 +102,7 @@ static const char *reason_of(const node *n)
 {
     const op_row *row = n->op;
     if (!row) return "the operator is not supported";
-    if (!row->grad) return "there is no rule for it";
+    if (!row->grad) return "it lacks a rule";
     return row->grad->reason;
 }
 

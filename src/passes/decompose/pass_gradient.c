@@ -36,7 +36,7 @@ static clg_status find_named(const gradient *w, const char *name, value_id *out)
                      node_text(&w->node, text), name_text(name, shown));
 }
 
-/* Gives each named value a copy that is an input of the node. The copy is a value of its own, since
+/* Gives each named value a copy that is an input of the node. The copy is a new value, since
  * an input may be given twice, or be used in other ways. */
 static clg_status copy_named(gradient *w, const char *const *names, size_t n, size_t first)
 {

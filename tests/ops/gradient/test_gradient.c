@@ -172,7 +172,7 @@ TEST(what_cannot_be_differentiated_is_named)
                  "2 nodes have no gradient: the node of 'c' (Conv, opset 18): it has no rule yet; "
                  "the node of 's' (LRN, opset 18)");
     assert_null(none);
-    /* from behind them */
+    /* from an intermediate value after them */
     assert_ok(clg_model_gradient(m, "z", NAMES("s"), 1, &none));
     clg_model_free(none);
     assert_error(clg_model_gradient(m, "z", NAMES("i"), 1, &none), CLG_ERROR_UNSUPPORTED_DTYPE,
@@ -193,7 +193,42 @@ TEST(what_cannot_be_differentiated_is_named)
     clg_model_free(m);
 }
 
-/* Quantised numbers are no floats, and yet a gradient through them is not zero. */
+/* Saves the gradient of z by x; expects it back, or to be refused with these words. */
+static void expect_saved(int64_t opset, const char *text, const char *refusal)
+{
+    clg_model *gradient, *again, *m = graph_text_model(opset, text);
+    void *data = NULL;
+    size_t n = 0;
+    assert_ok(clg_model_gradient(m, "z", NAMES("x"), 1, &gradient));
+    if (refusal) {
+        assert_error(clg_model_save_memory(gradient, NULL, &data, &n),
+                     CLG_ERROR_UNSUPPORTED_OPERATOR, refusal);
+    } else {
+        static const float x[2] = {1, 4}, *const inputs[] = {x};
+        float found[2], wanted[2];
+        assert_ok(clg_model_save_memory(gradient, NULL, &data, &n));
+        assert_ok(clg_model_load_memory(data, n, NULL, &again));
+        run(gradient, 2, inputs, wanted);
+        run(again, 2, inputs, found);
+        assert_memory_equal(found, wanted, sizeof found);
+        clg_model_free(again);
+    }
+    clg_bytes_free(data);
+    clg_model_free(gradient);
+    clg_model_free(m);
+}
+
+TEST(saving)
+{
+    expect_saved(18, "x: f32[N]; s = Sqrt(x); z = Tanh(s); out z", NULL);
+    expect_saved(11, "x: f32[N]; s = Sqrt(x); z = Tanh(s); out z", NULL);
+    expect_saved(18, "x: f32[1]; k = f32[3]; z = Mul(x, k); out z",
+                 "cannot be saved: ONNX does not have this operator");
+    expect_saved(11, "x: f32[2,3]; z = Softmax(x) axis=1; out z",
+                 "(ReduceSum, opset 13) cannot be saved: the model imports opset 11");
+}
+
+/* Quantised numbers are not floats, and yet a gradient through them is not zero. */
 TEST(quantised_numbers_are_refused)
 {
     clg_model *none,
