@@ -6,10 +6,8 @@
 #include "api/arguments.h"
 #include "base/cancel.h"
 #include "onnx/onnx.h"
-#include "ops/core/op.h"
 #include "session/exec/model.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static unsigned flags_of(const clg_model_options *options)
@@ -101,24 +99,16 @@ void clg_model_free(clg_model *model) { model_free(model); }
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Refuses a graph with nodes that its imports do not describe, as gradients may have: internal
- * ones, and those of another opset version. */
-static clg_status check_imports(const graph *g)
+/* Refuses a graph with internal nodes, as gradients may have. Nodes of another opset version than
+ * the imported one are no obstacle: they become functions. */
+static clg_status check_domains(const graph *g)
 {
     char text[NODE_TEXT_BYTES];
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const node *n = &g->nodes[i];
-        const int64_t opset = graph_opset(g, n->domain);
-        if (strcmp(n->domain, DOMAIN_INTERNAL) == 0)
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (strcmp(g->nodes[i].domain, DOMAIN_INTERNAL) == 0)
             return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
                              "%s cannot be saved: ONNX does not have this operator",
-                             node_text(n, text));
-        if (n->opset != opset && n->op && n->op != ops_find(n->domain, n->op_type, opset))
-            return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
-                             "%s cannot be saved: the model imports opset %" PRId64
-                             ", which has another version of it",
-                             node_text(n, text), opset);
-    }
+                             node_text(&g->nodes[i], text));
     return CLG_OK;
 }
 
@@ -137,7 +127,7 @@ clg_status clg_model_save(const clg_model *model, const char *path,
     API_REQUIRE(model);
     API_REQUIRE(path);
     API_OPTIONS(options, o);
-    CLG_TRY(check_imports(model->graph));
+    CLG_TRY(check_domains(model->graph));
     const onnx_save_options saving = save_options_of(model, &o);
     return onnx_save_file(model->graph, path, &saving);
 }
@@ -157,7 +147,7 @@ clg_status clg_model_save_memory(const clg_model *model, const clg_model_save_op
             CLG_ERROR_INVALID_ARGUMENT,
             "%s: external_bytes is %zu; a model in memory has no file of external data", __func__,
             o.external_bytes);
-    CLG_TRY(check_imports(model->graph));
+    CLG_TRY(check_domains(model->graph));
     const onnx_save_options saving = save_options_of(model, &o);
     return onnx_save_memory(model->graph, &saving, out_data, out_size_bytes);
 }
