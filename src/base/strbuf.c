@@ -88,6 +88,24 @@ void strbuf_deinit(strbuf *t)
     strbuf_init(t, t->max_bytes);
 }
 
+double text_decimal(const char *text, const char **out_end)
+{
+    const bool is_negative = *text == '-';
+    double digits = 0, scale = 1;
+    bool has_point = false;
+    for (text += is_negative; (*text >= '0' && *text <= '9') || (*text == '.' && !has_point);
+         text++) {
+        if (*text == '.') {
+            has_point = true;
+            continue;
+        }
+        digits = digits * 10 + (*text - '0');
+        if (has_point) scale *= 10;
+    }
+    if (out_end) *out_end = text;
+    return (is_negative ? -digits : digits) / scale;
+}
+
 bool text_matches(const char *pattern, const char *string)
 {
     /* The pattern after the last '*', and the end of what this '*' matches so far in the string. */

@@ -31,6 +31,9 @@ typedef struct name_list {
     size_t count;
 } name_list;
 
+/* Returns the number that a text begins with: digits, perhaps after '-', with a point in every
+ * locale, to about 1e-16 of it; *out_end, unless NULL, is its end. */
+double text_decimal(const char *text, const char **out_end);
 /* Returns whether a pattern matches a whole string: '*' matches any characters or none, '?' one. */
 bool text_matches(const char *pattern, const char *string);
 

@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_OPERANDS 3
@@ -36,7 +35,7 @@ static bool matches_number(const char *at, double number, pattern_match *m)
         m->numbers[at[1] - 'a'] = number;
         return true;
     }
-    const double want = strtod(at, NULL);
+    const double want = text_decimal(at, NULL);
     return fabs(number - want) <= TOLERANCE * fmax(fabs(want), 1e-3);
 }
 

@@ -10,6 +10,7 @@
  *     factor     = number | name | operator "(" comparison { "," comparison } ")"
  *                | "(" comparison ")" | "-" factor
  */
+#include "base/strbuf.h"
 #include "ops/grad/grad_rule.h"
 #include "ops/pointwise/pointwise.h"
 
@@ -128,27 +129,11 @@ static value_id parse_call(parser *p, const char *op_type)
     return grad_add(p->node, op_type, n, inputs);
 }
 
-/* Parses digits, with or without a fraction. Not by strtod, whose decimal point is the locale's. */
-static value_id parse_number(parser *p)
-{
-    double digits = 0, scale = 1;
-    bool has_point = false;
-    for (; isdigit((unsigned char)*p->at) || (*p->at == '.' && !has_point); p->at++) {
-        if (*p->at == '.') {
-            has_point = true;
-            continue;
-        }
-        digits = digits * 10 + (*p->at - '0');
-        if (has_point) scale *= 10;
-    }
-    return grad_number(p->node, digits / scale);
-}
-
 static value_id parse_factor(parser *p)
 {
     char name[MAX_NAME];
     skip_spaces(p);
-    if (isdigit((unsigned char)*p->at)) return parse_number(p);
+    if (isdigit((unsigned char)*p->at)) return grad_number(p->node, text_decimal(p->at, &p->at));
     if (take(p, "-")) {
         const value_id v = parse_factor(p);
         return GRAD_ADD(p->node, "Neg", v);

@@ -100,3 +100,22 @@ TEST(text__matches_patterns)
         if (text_matches(cases[i].pattern, cases[i].string) != cases[i].matches)
             fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].string);
 }
+
+TEST(text__reads_decimals)
+{
+    static const struct {
+        const char *text;
+        double number;
+        const char *rest;
+    } cases[] = {
+        {"0", 0, ""},         {"12 ", 12, " "}, {"-3.5)", -3.5, ")"}, {"0.044715,", 0.044715, ","},
+        {"1.5.2", 1.5, ".2"}, {"2*x", 2, "*x"}, {"x", 0, "x"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *rest;
+        if (text_decimal(cases[i].text, &rest) != cases[i].number ||
+            strcmp(rest, cases[i].rest) != 0)
+            fail_msg("'%s'", cases[i].text);
+    }
+    assert_true(text_decimal("-0.25", NULL) == -0.25);
+}
