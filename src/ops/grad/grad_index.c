@@ -172,6 +172,16 @@ static void check_term(grad_node *c, const einsum_equation *e, size_t i)
     }
 }
 
+/* Returns whether a dimension of input i may be 1 and have been broadcast. */
+static bool may_repeat(const value_fact *fact, const einsum_equation *e, size_t i)
+{
+    const einsum_term *t = &e->terms[i];
+    for (int d = 0; d < t->rank; d++)
+        if (fact->dims.dims[d] == DIM_UNKNOWN || fact->dims.dims[d] != e->sizes[t->labels[d]])
+            return true;
+    return false;
+}
+
 /* The cotangent of input i is the product of g with the other inputs, over the labels that input i
  * lacks. Dimensions that "..." stands for may have been broadcast. */
 static void give_einsum(grad_node *c, const einsum_equation *e, size_t i)
@@ -197,11 +207,7 @@ static void give_einsum(grad_node *c, const einsum_equation *e, size_t i)
         c->status =
             node_set_string(c->graph, c->graph->values[v].producer, "equation", strbuf_data(&made));
     strbuf_deinit(&made);
-    for (int d = 0; d < e->terms[i].rank; d++)
-        if (e->terms[i].labels[d] >= EINSUM_DOTS) {
-            v = grad_sum_to(c, v, grad_in(c, i));
-            break;
-        }
+    if (may_repeat(grad_fact(c, grad_in(c, i)), e, i)) v = grad_sum_to(c, v, grad_in(c, i));
     grad_give(c, i, v);
 }
 

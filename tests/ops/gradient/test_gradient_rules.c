@@ -138,6 +138,7 @@ static const gradient_case einsums[] = {
     {.text = "a: f64[2,2,3]; b: f64[1,3,2]; z = Einsum(a, b) equation='...ij,...jk->...ik';",
      .dims = "2,2,2"},
     {.text = "a: f64[3]; b: f64[2,3]; z = Einsum(a, b) equation='b,ab->ab';", .dims = "2,3"},
+    {.text = "a: f64[N,1]; b: f64[3,4]; z = Einsum(a, b) equation='ij,jk->ik';", .dims = "2,4"},
 };
 
 static const gradient_case reductions[] = {
