@@ -172,14 +172,28 @@ static void check_term(grad_node *c, const einsum_equation *e, size_t i)
     }
 }
 
-/* Returns whether a dimension of input i may be 1 and have been broadcast. */
-static bool may_repeat(const value_fact *fact, const einsum_equation *e, size_t i)
+/* Returns whether a dimension of input k with this label is surely not broadcast. */
+static bool is_whole(const grad_node *c, const einsum_equation *e, size_t k, uint8_t label)
+{
+    const shape *dims = &grad_fact(c, grad_in(c, k))->dims;
+    for (int d = 0; d < e->terms[k].rank; d++)
+        if (e->terms[k].labels[d] == label)
+            return dims->dims[d] != DIM_UNKNOWN && dims->dims[d] == e->sizes[label];
+    return false;
+}
+
+/* Returns whether the product of g and the other inputs surely has the shape of input i: dimensions
+ * of 1 are broadcast, in this input or in all others. */
+static bool has_its_shape(const grad_node *c, const einsum_equation *e, size_t i)
 {
     const einsum_term *t = &e->terms[i];
-    for (int d = 0; d < t->rank; d++)
-        if (fact->dims.dims[d] == DIM_UNKNOWN || fact->dims.dims[d] != e->sizes[t->labels[d]])
-            return true;
-    return false;
+    for (int d = 0; d < t->rank; d++) {
+        bool others = has_label(&e->out, t->labels[d]);
+        for (size_t k = 0; k < e->n_terms; k++)
+            others = others || (k != i && is_whole(c, e, k, t->labels[d]));
+        if (!others || !is_whole(c, e, i, t->labels[d])) return false;
+    }
+    return true;
 }
 
 /* The cotangent of input i is the product of g with the other inputs, over the labels that input i
@@ -207,7 +221,8 @@ static void give_einsum(grad_node *c, const einsum_equation *e, size_t i)
         c->status =
             node_set_string(c->graph, c->graph->values[v].producer, "equation", strbuf_data(&made));
     strbuf_deinit(&made);
-    if (may_repeat(grad_fact(c, grad_in(c, i)), e, i)) v = grad_sum_to(c, v, grad_in(c, i));
+    if (!has_its_shape(c, e, i))
+        v = grad_sum_to(c, grad_expand_like(c, v, grad_in(c, i)), grad_in(c, i));
     grad_give(c, i, v);
 }
 
