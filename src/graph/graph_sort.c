@@ -16,30 +16,28 @@ typedef struct dependencies {
     node_id *producers;
 } dependencies;
 
+typedef struct producer_list {
+    const graph *g;
+    node_id *producers; /* NULL: only counts */
+    size_t n;
+} producer_list;
+
+static void list_producer(void *user, value_id v)
+{
+    producer_list *list = user;
+    const node_id producer = list->g->values[v].producer;
+    if (producer == NODE_NONE) return;
+    if (list->producers) list->producers[list->n] = producer;
+    list->n++;
+}
+
 /* Writes the producers of node n's inputs and captures to out (may be NULL); returns their
  * number. */
 static size_t list_producers(const graph *g, const node *n, node_id *out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] == VALUE_NONE) continue;
-        node_id producer = g->values[n->inputs[i]].producer;
-        if (producer == NODE_NONE) continue;
-        if (out) out[count] = producer;
-        count++;
-    }
-    for (size_t k = 0; k < n->n_attributes; k++) {
-        if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-        const graph *sub = n->attributes[k].as.graph;
-        for (size_t i = 0; i < sub->n_values; i++) {
-            if (!sub->values[i].is_outer) continue;
-            node_id producer = g->values[sub->values[i].outer].producer;
-            if (producer == NODE_NONE) continue;
-            if (out) out[count] = producer;
-            count++;
-        }
-    }
-    return count;
+    producer_list list = {g, out, 0};
+    node_visit_uses(n, list_producer, &list);
+    return list.n;
 }
 
 static clg_status dependencies_init(const graph *g, dependencies *d)
