@@ -77,22 +77,6 @@ static clg_status open_stage(layers_session *l, size_t p, clg_progress_callback 
 
 /* ---- the division ---------------------------------------------------------------------------- */
 
-static bool is_lost_now(const layers_device *d)
-{
-    device_context *now = context_handle_current(d->context);
-    const bool is_lost = ocl_context_is_lost(now->ocl);
-    context_free(now);
-    return is_lost;
-}
-
-static clg_status all_are_lost(void)
-{
-    const clg_status status =
-        error_set(CLG_ERROR_DEVICE_LOST, "all devices of the session are lost");
-    error_hint("open them again by clg_context_recover, and run again");
-    return status;
-}
-
 /* Cuts the model for the devices that are left. Call with the lock held. */
 static clg_status find_cuts(const layers_shared *shared, size_t *out_first)
 {
@@ -108,7 +92,7 @@ static clg_status find_cuts(const layers_shared *shared, size_t *out_first)
     }
     clg_status status = n_left ? layer_cut(&shared->costs, shared->model->graph, devices,
                                            shared->n_devices, out_first)
-                               : all_are_lost();
+                               : session_refuse_lost();
     if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY && lost)
         status =
             error_prefix(status, "device %s is lost, and the model does not fit the others", lost);
@@ -140,7 +124,7 @@ static void find_devices(layers_shared *shared)
 {
     for (size_t i = 0; i < shared->n_devices; i++) {
         layers_device *d = &shared->devices[i];
-        if (!d->is_lost || is_lost_now(d)) continue;
+        if (!d->is_lost || context_handle_is_lost(d->context)) continue;
         d->is_lost = false;
         forget_division(shared);
     }
@@ -165,6 +149,7 @@ static const char *device_of(const layers_session *l, size_t part)
 clg_status layers_refresh(clg_session *front, clg_progress_callback progress, void *user)
 {
     layers_session *l = front->multi;
+    CLG_TRY(session_renew_front(front));
     for (size_t attempt = 0;; attempt++) {
         layers_division *d;
         error_record failure;
@@ -222,7 +207,7 @@ clg_status layers_after_failure(layers_session *l, size_t p, const error_record 
     layers_device *d = &shared->devices[part->device];
     clg_status status = error_restore(failure);
     mutex_lock(&shared->lock);
-    if (status == CLG_ERROR_DEVICE_LOST && is_lost_now(d)) {
+    if (status == CLG_ERROR_DEVICE_LOST && context_handle_is_lost(d->context)) {
         if (!d->is_lost)
             log_write(CLG_LOG_WARNING,
                       "device %s was lost in a run over several devices: the others compute its "

@@ -8,14 +8,11 @@
 
 #include <string.h>
 
-bool worker_is_hosted(const stream_worker *worker)
-{
-    return worker->session->multi && !worker->session->several->has_plans;
-}
+bool worker_is_hosted(const stream_worker *worker) { return !session_has_plans(worker->session); }
 
 size_t stream_n_workers(const clg_session *s)
 {
-    return s->multi && !s->several->has_plans ? s->several->n_parts(s->multi) + 1 : 1;
+    return session_has_plans(s) ? 1 : s->several->n_parts(s->multi) + 1;
 }
 
 clg_status worker_open_hosted(stream_worker *worker, const stream_port *port, slot_tensor *t)
