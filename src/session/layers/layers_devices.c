@@ -178,6 +178,14 @@ static bool is_too_small(const layers_device *d, clg_status status)
            (status == CLG_ERROR_LIMIT && d->options.limits.max_memory_bytes > 0);
 }
 
+/* Returns whether clg_context_recover gave the device of part p another context since the part's
+ * session was made. */
+static bool is_replaced(const layers_session *l, size_t p)
+{
+    const clg_session *s = l->stages[p].session;
+    return !s || session_is_stale(s);
+}
+
 /* Lowers the limit of a device, so that the next division gives it less. Call with the lock
  * held. */
 static clg_status lower_limit(layers_shared *shared, const layers_part *part,
@@ -216,6 +224,8 @@ clg_status layers_after_failure(layers_session *l, size_t p, const error_record 
         if (!d->is_lost) forget_division(shared);
         d->is_lost = true;
         status = CLG_OK;
+    } else if (status == CLG_ERROR_DEVICE_LOST && is_replaced(l, p)) {
+        status = CLG_OK; /* it works again already */
     } else if (shared->division && shared->division != l->division && is_too_small(d, status)) {
         status = CLG_OK; /* another session has divided it again */
     } else if (is_too_small(d, status)) {

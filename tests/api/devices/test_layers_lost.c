@@ -12,6 +12,8 @@
 #include "support/fixtures/sized_data.h"
 #include "support/literals.h"
 
+#include "session/layers/layers.h"
+
 #include <clgraph/multi.h>
 #include <clgraph/opencl.h>
 
@@ -100,6 +102,32 @@ TEST(layers_lost__one_after_the_other)
     clg_session *s = open_layers();
     layers_set(s, N, 0);
     lose_one_after_the_other(s, &checks);
+    clg_session_free(s);
+}
+
+/* A device that is lost in a run, and opened again before the run has seen why it failed, computes
+ * its part again. */
+TEST(layers_lost__and_recovered_before_the_run_notices)
+{
+    error_record failure;
+    clg_session *s = open_layers();
+    layers_session *l = s->multi;
+    layers_set(s, N, 0);
+    assert_ok(clg_session_run(s));
+    const size_t device = l->division->parts[1].device;
+    lost.arm(OPENCL_LOST_LAUNCHES, 0, CL_OUT_OF_RESOURCES);
+    clg_session *part = l->stages[1].session;
+    error_save(clg_session_prepare(part, NULL, NULL), &failure);
+    assert_int_equal(failure.status, CLG_ERROR_DEVICE_LOST);
+    assert_true(context_handle_is_lost(lost_contexts[device]));
+    lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
+    recover_lost_devices();
+    assert_ok(layers_after_failure(l, 1, &failure));
+    assert_ok(clg_session_run(s));
+    expect_right(s);
+    assert_int_equal(n_lost_parts(s), 0);
+    assert_error(layers_after_failure(l, 1, &failure), CLG_ERROR_DEVICE_LOST,
+                 "CL_OUT_OF_RESOURCES");
     clg_session_free(s);
 }
 
