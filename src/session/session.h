@@ -157,6 +157,11 @@ clg_status session_check_shape(const clg_session *s, size_t index, const shape *
 /* Find an input or output by name; NOT_FOUND, listing the names, if there is none. */
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
+/* Returns whether two pieces of host memory overlap. */
+bool session_memory_overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes);
+/* Returns INVALID_ARGUMENT if a value in host memory that is bound to an output overlaps an input
+ * or another output: for sessions whose parts write there while others read. */
+clg_status session_check_bound(const clg_session *s);
 /* Checks that input `index` takes tensors of this dtype and shape, which need not exist yet. */
 clg_status session_check_tensor(clg_session *s, size_t index, clg_dtype dtype, const shape *dims);
 /* Checks that input `index` takes this value: its kind, dtypes and shape. */

@@ -252,6 +252,7 @@ static clg_status run_all(clg_session *front)
 static clg_status run(clg_session *front)
 {
     forget_outputs(front);
+    CLG_TRY(session_check_bound(front));
     const clg_status status = run_all(front);
     forget_values(front->multi);
     if (status == CLG_OK) return CLG_OK;

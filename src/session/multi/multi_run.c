@@ -369,6 +369,7 @@ clg_status multi_run(clg_session *s)
     int64_t n_rows = 0;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     CLG_TRY(count_rows(s, &n_rows));
+    CLG_TRY(session_check_bound(s));
     CLG_TRY(find_devices(s));
     const bool is_alike = compare_shapes(s);
     if (!is_alike) multi_forget_sizes(m);
