@@ -31,28 +31,26 @@ static void list_producer(void *user, value_id v)
     list->n++;
 }
 
-/* Writes the producers of node n's inputs and captures to out (may be NULL); returns their
- * number. */
-static size_t list_producers(const graph *g, const node *n, node_id *out)
+/* Lists the producers of the inputs and captures of all nodes, one node after the other. */
+static void list_all(producer_list *list, size_t *start)
 {
-    producer_list list = {g, out, 0};
-    node_visit_uses(n, list_producer, &list);
-    return list.n;
+    for (size_t i = 0; i < list->g->n_nodes; i++) {
+        const node *n = &list->g->nodes[i];
+        if (!n->removed) node_visit_uses(n, list_producer, list);
+        start[i + 1] = list->n;
+    }
 }
 
 static clg_status dependencies_init(const graph *g, dependencies *d)
 {
+    producer_list list = {g, NULL, 0};
     d->start = memory_zalloc(g->n_nodes + 1, sizeof *d->start);
     if (!d->start) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        d->start[i + 1] =
-            d->start[i] + (g->nodes[i].removed ? 0 : list_producers(g, &g->nodes[i], NULL));
-    }
-    d->producers = memory_zalloc(d->start[g->n_nodes], sizeof *d->producers);
+    list_all(&list, d->start);
+    d->producers = memory_zalloc(list.n, sizeof *d->producers);
     if (!d->producers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        if (!g->nodes[i].removed) (void)list_producers(g, &g->nodes[i], d->producers + d->start[i]);
-    }
+    list = (producer_list){g, d->producers, 0};
+    list_all(&list, d->start);
     return CLG_OK;
 }
 
