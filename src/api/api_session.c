@@ -325,7 +325,7 @@ static void estimate(clg_session *session, const plan *p, clg_memory_estimate *o
         }
 }
 
-/* Adds up the parts of a session without a plan of its own, for the plans of the last run. */
+/* Adds up the parts of a session without a plan, for the plans of the last run. */
 static void estimate_parts(const clg_session *session, clg_memory_estimate *out)
 {
     for (size_t i = 0; i < session->several->n_parts(session->multi); i++) {

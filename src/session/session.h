@@ -99,7 +99,7 @@ struct clg_session {
     const session_several *several; /* what such a session does in its own way; NULL if multi is */
 };
 
-/* Returns whether the session has plans, which stand for those of its parts if there are several. */
+/* Returns whether the session has plans; over several devices they stand for those of its parts. */
 static inline bool session_has_plans(const clg_session *s)
 {
     return !s->multi || s->several->has_plans;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A stream's worker over a session that divides nodes among devices: such a session has no device
- * memory of its own, so that slots are host memory, from which the first part reads, and the
+ * memory itself, so that slots are host memory, from which the first part reads, and the
  * results are values of the run. Batches of several workers overlap, each on another device.
  */
 #include "session/stream/stream.h"

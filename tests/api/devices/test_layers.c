@@ -207,8 +207,8 @@ TEST(layers__strings_cross)
     clg_model_free(m);
 }
 
-/* There is no cut in the life of a sequence, nor of its item, whose dtype is not known before a
- * run: all nodes from SplitToSequence on are in one part. */
+/* No cut divides the nodes between which a sequence lives, or its item, whose dtype is not known
+ * before a run: all nodes from SplitToSequence on are in one part. */
 TEST(layers__sequences_do_not_cross)
 {
     float y[4];
@@ -383,7 +383,7 @@ TEST(layers__asynchronous_runs_and_mapped_inputs)
     clg_session_free(s);
 }
 
-/* A clone that runs on a thread of its own. */
+/* A clone that runs on another thread. */
 typedef struct runner {
     clg_session *session;
     int what;
@@ -530,7 +530,7 @@ TEST(layers__refuses)
     options.hang_ms = 0;
     options.split = (clg_split)7;
     assert_error(clg_session_create_multi(contexts, 2, m, NULL, &options, &s),
-                 CLG_ERROR_INVALID_ARGUMENT, "no split 7");
+                 CLG_ERROR_INVALID_ARGUMENT, "unknown split 7");
     assert_ok(create(2, m, &s));
     clg_model_free(m);
     layers_set(s, 2, 0);
