@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 
+#include <string.h>
+
 #define SMALLER(bytes) ((bytes) / 8 * 7) /* of a limit, after what should fit did not */
 #define WORTH_A_DIVISION 1.15            /* the time of the slowest device over that of the best */
 #define LOOK_MS 100                      /* at cancellation, while waiting for a device */
@@ -171,11 +173,12 @@ clg_status layers_refresh(clg_session *front, clg_progress_callback progress, vo
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Returns whether a part failed since its device has too little memory. */
-static bool is_too_small(const layers_device *d, clg_status status)
+/* Returns whether a part failed since its device, or max_memory_bytes, is too small for it. Other
+ * limits have the same status; hints name the limit. */
+static bool is_too_small(const error_record *failure)
 {
-    return status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
-           (status == CLG_ERROR_LIMIT && d->options.limits.max_memory_bytes > 0);
+    return failure->status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
+           (failure->status == CLG_ERROR_LIMIT && strstr(failure->hint, "max_memory_bytes"));
 }
 
 /* Returns whether clg_context_recover gave the device of part p another context since the part's
@@ -226,9 +229,9 @@ clg_status layers_after_failure(layers_session *l, size_t p, const error_record 
         status = CLG_OK;
     } else if (status == CLG_ERROR_DEVICE_LOST && is_replaced(l, p)) {
         status = CLG_OK; /* it works again already */
-    } else if (shared->division && shared->division != l->division && is_too_small(d, status)) {
+    } else if (shared->division && shared->division != l->division && is_too_small(failure)) {
         status = CLG_OK; /* another session has divided it again */
-    } else if (is_too_small(d, status)) {
+    } else if (is_too_small(failure)) {
         status = lower_limit(shared, part, failure);
     }
     mutex_unlock(&shared->lock);
