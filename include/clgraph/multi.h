@@ -59,10 +59,10 @@ typedef struct clg_multi_options {
  * and what crosses; clg_session_prepare measures the time, and cuts again where that promises a
  * gain. Any model that runs on one device is accepted, with any shapes; sequences, optionals and
  * maps do not cross, nor is a node with a subgraph divided. A run goes through the parts one after
- * the other, on the calling thread, and what crosses goes through host memory. Runs of clones,
- * each on a thread of its own, and the batches of a stream overlap: each device serves them in
- * turn. Results differ from those of one device as far as the kernels do: no nodes are fused
- * across a cut. The part of a device that is lost, or that has too little memory for it, is given
+ * the other, on the calling thread, and what crosses goes through host memory. Runs of clones
+ * on several threads, and the batches of a stream, overlap: each device serves them in turn.
+ * Results differ from those of one device as far as the kernels do: no nodes are fused across a
+ * cut. The part of a device that is lost, or that has too little memory for it, is given
  * to the others if they have room, with a warning or a note in the log; after clg_context_recover a
  * device takes part again. Constants are uploaded again then; clones that do not run keep theirs.
  * Not possible are links, kept values, outputs in device memory, events and plans

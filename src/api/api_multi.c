@@ -132,7 +132,7 @@ clg_status clg_session_create_multi(clg_context *const *contexts, size_t n_conte
         return create_layers(contexts, n_contexts, model, options, &multi, out_session);
     default:
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_session_create_multi: there is no split %d", (int)multi.split);
+                         "clg_session_create_multi: unknown split %d", (int)multi.split);
     }
 }
 

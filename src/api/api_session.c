@@ -325,7 +325,7 @@ static void estimate(clg_session *session, const plan *p, clg_memory_estimate *o
         }
 }
 
-/* Adds up the parts of a session without a plan of its own, for the plans of the last run. */
+/* Adds up the parts of a session without a plan, for the plans of the last run. */
 static void estimate_parts(const clg_session *session, clg_memory_estimate *out)
 {
     for (size_t i = 0; i < session->several->n_parts(session->multi); i++) {
@@ -357,10 +357,10 @@ clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_est
     clg_status status = CLG_OK;
     API_REQUIRE(out_estimate);
     ENTER(session);
-    if (session->multi && !session->several->has_plans)
-        estimate_parts(session, &ours);
-    else
+    if (session_has_plans(session))
         status = estimate_session(session, &ours);
+    else
+        estimate_parts(session, &ours);
     if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_estimate);
     return leave(session, status);
 }

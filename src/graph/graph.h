@@ -117,8 +117,8 @@ void graph_free(graph *g);
 /* Copies a graph: its nodes, values and subgraphs; tensors are shared. */
 clg_status graph_clone(const graph *g, graph **out_copy);
 
-/* Copies the nodes of g that nodes[] selects, with the values that they use, to a graph of their
- * own (graph_part.c). Its inputs are those of g that it uses, in their order, then the values of
+/* Copies the nodes of g that nodes[] selects, with the values that they use, to a new graph
+ * (graph_part.c). Its inputs are those of g that it uses, in their order, then the values of
  * other nodes; its outputs are `outputs`, each a value of the selected nodes, an input or a
  * constant of g. Tensors are shared. Values keep their names; inputs and outputs without one get
  * one, the same in each part of g. What g declares of values in between need not be known: the

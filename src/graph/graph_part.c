@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies some nodes of a graph to a graph of their own. What crosses between them and the others
+ * Copies some nodes of a graph to a new graph. What crosses between them and the others
  * becomes inputs and outputs.
  */
 #include "base/cancel.h"
@@ -16,7 +16,7 @@ typedef struct part_copy {
 } part_copy;
 
 /* Sets *out_name to the name of value v of g as an input or output of a part; it lives in `memory`
- * if v has none of its own. */
+ * if v has no name. */
 static clg_status name_in_parts(const graph *g, value_id v, arena *memory, const char **out_name)
 {
     strbuf text;

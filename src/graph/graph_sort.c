@@ -16,45 +16,41 @@ typedef struct dependencies {
     node_id *producers;
 } dependencies;
 
-/* Writes the producers of node n's inputs and captures to out (may be NULL); returns their
- * number. */
-static size_t list_producers(const graph *g, const node *n, node_id *out)
+typedef struct producer_list {
+    const graph *g;
+    node_id *producers; /* NULL: only counts */
+    size_t n;
+} producer_list;
+
+static void list_producer(void *user, value_id v)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] == VALUE_NONE) continue;
-        node_id producer = g->values[n->inputs[i]].producer;
-        if (producer == NODE_NONE) continue;
-        if (out) out[count] = producer;
-        count++;
+    producer_list *list = user;
+    const node_id producer = list->g->values[v].producer;
+    if (producer == NODE_NONE) return;
+    if (list->producers) list->producers[list->n] = producer;
+    list->n++;
+}
+
+/* Lists the producers of the inputs and captures of all nodes, one node after the other. */
+static void list_all(producer_list *list, size_t *start)
+{
+    for (size_t i = 0; i < list->g->n_nodes; i++) {
+        const node *n = &list->g->nodes[i];
+        if (!n->removed) node_visit_uses(n, list_producer, list);
+        start[i + 1] = list->n;
     }
-    for (size_t k = 0; k < n->n_attributes; k++) {
-        if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-        const graph *sub = n->attributes[k].as.graph;
-        for (size_t i = 0; i < sub->n_values; i++) {
-            if (!sub->values[i].is_outer) continue;
-            node_id producer = g->values[sub->values[i].outer].producer;
-            if (producer == NODE_NONE) continue;
-            if (out) out[count] = producer;
-            count++;
-        }
-    }
-    return count;
 }
 
 static clg_status dependencies_init(const graph *g, dependencies *d)
 {
+    producer_list list = {g, NULL, 0};
     d->start = memory_zalloc(g->n_nodes + 1, sizeof *d->start);
     if (!d->start) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        d->start[i + 1] =
-            d->start[i] + (g->nodes[i].removed ? 0 : list_producers(g, &g->nodes[i], NULL));
-    }
-    d->producers = memory_zalloc(d->start[g->n_nodes], sizeof *d->producers);
+    list_all(&list, d->start);
+    d->producers = memory_zalloc(list.n, sizeof *d->producers);
     if (!d->producers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        if (!g->nodes[i].removed) (void)list_producers(g, &g->nodes[i], d->producers + d->start[i]);
-    }
+    list = (producer_list){g, d->producers, 0};
+    list_all(&list, d->start);
     return CLG_OK;
 }
 

@@ -137,6 +137,14 @@ device_context *context_handle_current(const clg_context *context)
     return current;
 }
 
+bool context_handle_is_lost(const clg_context *context)
+{
+    device_context *now = context_handle_current(context);
+    const bool is_lost = ocl_context_is_lost(now->ocl);
+    context_free(now);
+    return is_lost;
+}
+
 const clg_device_info *context_handle_info(const clg_context *context)
 {
     clg_context *locked = lock(context);

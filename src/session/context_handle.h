@@ -37,6 +37,8 @@ clg_context *context_handle_retain(clg_context *context);
 void context_handle_free(clg_context *context);
 /* Returns the current device_context; a reference. */
 device_context *context_handle_current(const clg_context *context);
+/* Returns whether the current device is lost. */
+bool context_handle_is_lost(const clg_context *context);
 /* Returns the description of the current device; borrowed, lives as long as the handle. */
 const clg_device_info *context_handle_info(const clg_context *context);
 /* Opens the device again if it is lost (clg_context_recover). */

@@ -123,7 +123,7 @@ void session_free(clg_session *s)
 {
     if (!s || fork_is_child()) return; /* its worker and its device are the parent's */
     session_stop_worker(s);
-    if (s->multi) s->several->free(s->multi);
+    if (s->multi) s->several->release(s->multi);
     free_inputs(s);
     free_outputs(s->outputs, s->n_outputs);
     frame_free(s->frame);

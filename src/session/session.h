@@ -74,12 +74,12 @@ typedef struct session_several {
     clg_status (*clone)(clg_session *s, clg_session **out_session);
     void (*begin)(void *multi);  /* the session was entered */
     void (*cancel)(void *multi); /* any thread */
-    void (*free)(void *multi);
+    void (*release)(void *multi);
     size_t (*n_parts)(const void *multi);
     void (*describe)(const void *multi, size_t part, struct clg_session_part *out);
     /* Returns the session of a part that took part in the last run; else NULL. */
     clg_session *(*ran)(const void *multi, size_t part);
-    bool has_plans; /* plans and estimates of the session itself stand for those of its parts */
+    bool has_plans; /* session_has_plans */
 } session_several;
 
 struct clg_session {
@@ -98,6 +98,12 @@ struct clg_session {
     void *multi;                    /* over several devices, owned; NULL: the one of exec */
     const session_several *several; /* what such a session does in its own way; NULL if multi is */
 };
+
+/* Returns whether the session has plans; over several devices they stand for those of its parts. */
+static inline bool session_has_plans(const clg_session *s)
+{
+    return !s->multi || s->several->has_plans;
+}
 
 /* Creates a session in `context`, the current one of owner. Options must be resolved (kernel class,
  * defaults). progress, owner and token, of which the session keeps a reference, may be NULL. */
@@ -121,6 +127,9 @@ clg_status session_renew(clg_session *s);
 clg_status session_refresh(clg_session *s);
 /* Returns whether session_renew would build exec and frame again. */
 bool session_is_stale(const clg_session *s);
+/* As session_renew, for a session over several devices, which computes nothing but has the exec of
+ * a device: so that it keeps no memory of a lost one. Does nothing while its device is lost. */
+clg_status session_renew_front(clg_session *s);
 /* Sets *out_exec to a reference to e, or to its counterpart in owner's current context. */
 clg_status session_exec_now(clg_context *owner, session_exec *e, session_exec **out_exec);
 /* Returns a reference to the session's exec. Any thread, also during a run. */
@@ -138,6 +147,8 @@ void session_leave(clg_session *s);
 void session_cancel(clg_session *s);
 /* Returns UNSUPPORTED_DEVICE: a session over several devices does not do `what`. */
 clg_status session_refuse_several(const char *what);
+/* Returns DEVICE_LOST: a session over several devices has none left. */
+clg_status session_refuse_lost(void);
 
 /* The following functions are in session_io.c. The caller must have entered the session. */
 
@@ -146,6 +157,11 @@ clg_status session_check_shape(const clg_session *s, size_t index, const shape *
 /* Find an input or output by name; NOT_FOUND, listing the names, if there is none. */
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
+/* Returns whether two pieces of host memory overlap. */
+bool session_memory_overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes);
+/* Returns INVALID_ARGUMENT if a value in host memory that is bound to an output overlaps an input
+ * or another output: for sessions whose parts write there while others read. */
+clg_status session_check_bound(const clg_session *s);
 /* Checks that input `index` takes tensors of this dtype and shape, which need not exist yet. */
 clg_status session_check_tensor(clg_session *s, size_t index, clg_dtype dtype, const shape *dims);
 /* Checks that input `index` takes this value: its kind, dtypes and shape. */

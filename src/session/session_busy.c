@@ -30,3 +30,11 @@ clg_status session_refuse_several(const char *what)
     error_hint("use a session on one device, or those of clg_session_parts");
     return status;
 }
+
+clg_status session_refuse_lost(void)
+{
+    const clg_status status =
+        error_set(CLG_ERROR_DEVICE_LOST, "all devices of the session are lost");
+    error_hint("open them again by clg_context_recover, and run again");
+    return status;
+}

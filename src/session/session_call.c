@@ -95,12 +95,6 @@ static clg_status check_output(const call_state *c, size_t i)
     return CLG_OK;
 }
 
-static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
-{
-    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return a_bytes > 0 && b_bytes > 0 && (x < y ? y - x < a_bytes : x - y < b_bytes);
-}
-
 /* Refuses memory for an output that an input of the run, listed or set before, or an earlier output
  * uses: kernels and reads may be concurrent. */
 static clg_status check_overlaps(const call_state *c, size_t i)
@@ -111,19 +105,20 @@ static clg_status check_overlaps(const call_state *c, size_t i)
     for (size_t k = 0; k < c->n_inputs && !with; k++) {
         const clg_call_input *in = &c->inputs[k];
         const clg_value *v = in->value;
-        if (v ? v->host && overlap(out->data, out->capacity_bytes, v->host->data, v->size_bytes)
-              : overlap(out->data, out->capacity_bytes, in->data, in->size_bytes))
+        if (v ? v->host && session_memory_overlaps(out->data, out->capacity_bytes, v->host->data,
+                                                   v->size_bytes)
+              : session_memory_overlaps(out->data, out->capacity_bytes, in->data, in->size_bytes))
             with = in->name;
     }
     for (size_t k = 0; k < c->session->n_inputs && !with; k++) {
         const clg_value *v = c->session->inputs[k].value;
         if (v && v->host && !c->session->inputs[k].call &&
-            overlap(out->data, out->capacity_bytes, v->host->data, v->size_bytes))
+            session_memory_overlaps(out->data, out->capacity_bytes, v->host->data, v->size_bytes))
             with = session_input_port(c->session, k)->name;
     }
     for (size_t k = 0; k < i && !with; k++)
-        if (overlap(out->data, out->capacity_bytes, c->outputs[k].data,
-                    c->outputs[k].capacity_bytes))
+        if (session_memory_overlaps(out->data, out->capacity_bytes, c->outputs[k].data,
+                                    c->outputs[k].capacity_bytes))
             with = c->outputs[k].name;
     if (!with) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is written to memory that '%s' uses",

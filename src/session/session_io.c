@@ -289,6 +289,54 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
     return CLG_OK;
 }
 
+bool session_memory_overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a_bytes > 0 && b_bytes > 0 && (x < y ? y - x < a_bytes : x - y < b_bytes);
+}
+
+/* Returns whether the value is in host memory that overlaps this memory. */
+static bool is_within(const clg_value *v, const void *data, size_t size_bytes)
+{
+    return v && value_host_data(v) &&
+           session_memory_overlaps(value_host_data(v), v->size_bytes, data, size_bytes);
+}
+
+/* Returns the name of the input or other output that uses the memory bound to output `index`; NULL
+ * if none does. */
+static const char *other_user(const clg_session *s, size_t index)
+{
+    const clg_value *bound = s->outputs[index].bound;
+    const void *data = value_host_data(bound);
+    const graph *g = s->exec->graph;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (is_within(s->inputs[i].value, data, bound->size_bytes))
+            return session_input_port(s, i)->name;
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        const session_output *out = &s->outputs[i];
+        const clg_call_output *call = out->bound ? NULL : out->call;
+        if (i != index && (is_within(out->bound, data, bound->size_bytes) ||
+                           (call && session_memory_overlaps(call->data, call->capacity_bytes, data,
+                                                            bound->size_bytes))))
+            return g->values[g->outputs[i]].name;
+    }
+    return NULL;
+}
+
+clg_status session_check_bound(const clg_session *s)
+{
+    const graph *g = s->exec->graph;
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        const clg_value *v = s->outputs[i].bound;
+        const char *other = v && value_host_data(v) ? other_user(s, i) : NULL;
+        if (other)
+            return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                             "output '%s' is bound to memory that '%s' uses",
+                             g->values[g->outputs[i]].name, other);
+    }
+    return CLG_OK;
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 static clg_status check_valid(const clg_session *s, size_t index)

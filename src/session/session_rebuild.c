@@ -111,6 +111,11 @@ clg_status session_renew(clg_session *s)
     return status;
 }
 
+clg_status session_renew_front(clg_session *s)
+{
+    return session_is_stale(s) && !context_handle_is_lost(s->owner) ? session_renew(s) : CLG_OK;
+}
+
 clg_status session_refresh(clg_session *s)
 {
     CLG_TRY(session_renew(s));

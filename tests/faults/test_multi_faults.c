@@ -6,118 +6,54 @@
  */
 #include "support/unit.h"
 
-#include "support/fakes/failing_alloc.h"
-#include "support/fakes/opencl_faults.h"
+#include "support/fixtures/multi/faulty_devices.h"
 #include "support/fixtures/multi/multi_model.h"
-#include "support/fixtures/ocl_platforms.h"
 
-#include <clgraph/inspect.h>
-#include <clgraph/multi.h>
 #include <clgraph/opencl.h>
 
-enum { N_DEVICES = 2, ROWS = 6 };
+/* There is one set of numbers. */
+static void set(clg_session *s, int64_t n_rows, int what)
+{
+    (void)what;
+    multi_set(s, 0, n_rows);
+}
 
-static opencl_faults faults;
-static clg_context *contexts[N_DEVICES];
-static clg_model *model;
+static void expect(clg_session *s, int64_t n_rows, int what)
+{
+    (void)what;
+    multi_results r;
+    multi_results_make(n_rows, &r);
+    multi_fetch(s, n_rows, &r);
+    multi_expect(n_rows, &r);
+    multi_results_free(&r);
+}
 
 static int open_group(void **state)
 {
+    const faulty_sessions sessions = {2, CLG_SPLIT_ROWS, multi_model, set, expect, 6};
     (void)state;
-    if (!opencl_faults_open(&faults)) return -1;
-    ocl_platforms_show_pocl();
-    failing_alloc_install();
-    failing_alloc_arm(SIZE_MAX);
-    for (size_t i = 0; i < N_DEVICES; i++)
-        if (clg_context_create("pocl", NULL, &contexts[i]) != CLG_OK) return -1;
-    model = multi_model();
-    return 0;
+    return open_faulty_devices(&sessions);
 }
 
 static int close_group(void **state)
 {
     (void)state;
-    clg_counters counters = CLG_COUNTERS_INIT;
-    const bool ran =
-        clg_context_counters(contexts[0], &counters) == CLG_OK && counters.kernels_launched > 0;
-    clg_model_free(model);
-    for (size_t i = 0; i < N_DEVICES; i++) clg_context_free(contexts[i]);
-    failing_alloc_remove();
-    return ran && opencl_faults_total_live(&faults) == 0 ? 0 : -1;
+    return close_faulty_devices();
 }
 
 TEST_GROUP(open_group, close_group)
 
-static clg_session *open_multi(void)
-{
-    clg_session *s;
-    assert_ok(clg_session_create_multi(contexts, N_DEVICES, model, NULL, NULL, &s));
-    return s;
-}
-
-static void expect_right(clg_session *s, int64_t n)
-{
-    multi_results r;
-    multi_results_make(n, &r);
-    multi_fetch(s, n, &r);
-    multi_expect(n, &r);
-    multi_results_free(&r);
-}
-
-static clg_status create_and_free(void *user)
-{
-    clg_session *s = NULL;
-    (void)user;
-    const clg_status status = clg_session_create_multi(contexts, N_DEVICES, model, NULL, NULL, &s);
-    assert_int_equal(status == CLG_OK, s != NULL);
-    clg_session_free(s);
-    return status;
-}
-
 TEST(multi_faults__each_allocation_of_a_creation_fails)
 {
-    clg_session_free(open_multi()); /* what the contexts keep is there */
-    assert_true(fault_loop(create_and_free, NULL) > 10);
-}
-
-/* Runs s, with a failure armed at n by `arm`, for n from 0 until none happens. Rows alternate, so
- * that outputs are copied in some runs and written in place in others. */
-static void fail_each_of_runs(void (*arm)(size_t n), bool (*has_failed)(void))
-{
-    clg_session *s = open_multi();
-    size_t n_failed = 0;
-    multi_set(s, 0, ROWS);
-    assert_ok(clg_session_run(s));
-    for (size_t n = 0;; n++) {
-        const int64_t rows = ROWS - (int64_t)(n % 2);
-        multi_set(s, 0, rows);
-        arm(n);
-        const clg_status status = clg_session_run(s);
-        const bool failed = has_failed();
-        arm(SIZE_MAX);
-        if (status == CLG_OK)
-            expect_right(s, rows);
-        else
-            assert_true(failed && error_text()[0] != '\0');
-        if (!failed) break;
-        n_failed += status != CLG_OK;
-        multi_set(s, 0, ROWS);
-        assert_ok(clg_session_run(s));
-        expect_right(s, ROWS);
-    }
-    assert_true(n_failed > 5);
-    clg_session_free(s);
+    assert_true(fail_each_of_a_creation() > 10);
 }
 
 TEST(multi_faults__each_allocation_of_a_run_fails)
 {
-    fail_each_of_runs(failing_alloc_arm, failing_alloc_has_failed);
+    assert_true(fail_each_allocation_of_runs().n_failed > 5);
 }
-
-static void arm_call(size_t n) { faults.arm(n == SIZE_MAX ? -1 : (long)n, CL_OUT_OF_HOST_MEMORY); }
-static bool call_has_failed(void) { return faults.has_fired(); }
 
 TEST(multi_faults__each_opencl_call_of_a_run_fails)
 {
-    fail_each_of_runs(arm_call, call_has_failed);
+    assert_true(fail_each_call_of_runs(CL_OUT_OF_HOST_MEMORY, 1).n_failed > 5);
 }

@@ -4,7 +4,7 @@
  *
  * A value crosses all cuts from its producer to its last consumer, where captures of a node's
  * subgraphs are uses by the node. Inputs of the model do not cross: the host has them. Sequences,
- * optionals and maps never cross, nor values of unknown dtype: there is no cut in their life.
+ * optionals and maps never cross, nor values of unknown dtype: cuts are elsewhere.
  */
 #include "session/layers/layer_costs.h"
 

@@ -107,7 +107,7 @@ static clg_status make_shared(clg_context *const *contexts, size_t n, clg_model 
 /* The front's token, and the caller's, cancel all work on the calling thread. */
 static void ignore(void *multi) { (void)multi; }
 
-static void free_layers(void *multi)
+static void release_layers(void *multi)
 {
     layers_session *l = multi;
     layers_drop_stages(l);
@@ -170,7 +170,7 @@ static const session_several several = {.run = layers_run,
                                         .clone = clone,
                                         .begin = ignore,
                                         .cancel = ignore,
-                                        .free = free_layers,
+                                        .release = release_layers,
                                         .n_parts = n_parts_of,
                                         .describe = describe,
                                         .ran = ran};
@@ -190,12 +190,8 @@ static clg_status attach(clg_session *front, layers_shared *shared)
 /* Returns a device that is not lost, or the first one. */
 static const layers_device *any_device(const layers_shared *shared)
 {
-    for (size_t i = 0; i < shared->n_devices; i++) {
-        device_context *now = context_handle_current(shared->devices[i].context);
-        const bool is_lost = ocl_context_is_lost(now->ocl);
-        context_free(now);
-        if (!is_lost) return &shared->devices[i];
-    }
+    for (size_t i = 0; i < shared->n_devices; i++)
+        if (!context_handle_is_lost(shared->devices[i].context)) return &shared->devices[i];
     return &shared->devices[0];
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A session whose model is divided among devices by its nodes: each device computes a contiguous
- * part, a model of its own whose inputs and outputs are what crosses between parts. The application
+ * part, a separate model whose inputs and outputs are what crosses between parts. The application
  * sees one clg_session, the front, which has no weights and computes nothing. Runs go through the
  * parts one after the other, on the caller's thread; runs of clones overlap, each on another
  * device. See decision 67.

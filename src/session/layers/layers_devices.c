@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 
+#include <string.h>
+
 #define SMALLER(bytes) ((bytes) / 8 * 7) /* of a limit, after what should fit did not */
 #define WORTH_A_DIVISION 1.15            /* the time of the slowest device over that of the best */
 #define LOOK_MS 100                      /* at cancellation, while waiting for a device */
@@ -77,22 +79,6 @@ static clg_status open_stage(layers_session *l, size_t p, clg_progress_callback 
 
 /* ---- the division ---------------------------------------------------------------------------- */
 
-static bool is_lost_now(const layers_device *d)
-{
-    device_context *now = context_handle_current(d->context);
-    const bool is_lost = ocl_context_is_lost(now->ocl);
-    context_free(now);
-    return is_lost;
-}
-
-static clg_status all_are_lost(void)
-{
-    const clg_status status =
-        error_set(CLG_ERROR_DEVICE_LOST, "all devices of the session are lost");
-    error_hint("open them again by clg_context_recover, and run again");
-    return status;
-}
-
 /* Cuts the model for the devices that are left. Call with the lock held. */
 static clg_status find_cuts(const layers_shared *shared, size_t *out_first)
 {
@@ -108,7 +94,7 @@ static clg_status find_cuts(const layers_shared *shared, size_t *out_first)
     }
     clg_status status = n_left ? layer_cut(&shared->costs, shared->model->graph, devices,
                                            shared->n_devices, out_first)
-                               : all_are_lost();
+                               : session_refuse_lost();
     if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY && lost)
         status =
             error_prefix(status, "device %s is lost, and the model does not fit the others", lost);
@@ -140,7 +126,7 @@ static void find_devices(layers_shared *shared)
 {
     for (size_t i = 0; i < shared->n_devices; i++) {
         layers_device *d = &shared->devices[i];
-        if (!d->is_lost || is_lost_now(d)) continue;
+        if (!d->is_lost || context_handle_is_lost(d->context)) continue;
         d->is_lost = false;
         forget_division(shared);
     }
@@ -165,6 +151,7 @@ static const char *device_of(const layers_session *l, size_t part)
 clg_status layers_refresh(clg_session *front, clg_progress_callback progress, void *user)
 {
     layers_session *l = front->multi;
+    CLG_TRY(session_renew_front(front));
     for (size_t attempt = 0;; attempt++) {
         layers_division *d;
         error_record failure;
@@ -186,11 +173,20 @@ clg_status layers_refresh(clg_session *front, clg_progress_callback progress, vo
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Returns whether a part failed since its device has too little memory. */
-static bool is_too_small(const layers_device *d, clg_status status)
+/* Returns whether a part failed since its device, or max_memory_bytes, is too small for it. Other
+ * limits have the same status; hints name the limit. */
+static bool is_too_small(const error_record *failure)
 {
-    return status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
-           (status == CLG_ERROR_LIMIT && d->options.limits.max_memory_bytes > 0);
+    return failure->status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
+           (failure->status == CLG_ERROR_LIMIT && strstr(failure->hint, "max_memory_bytes"));
+}
+
+/* Returns whether clg_context_recover gave the device of part p another context since the part's
+ * session was made. */
+static bool is_replaced(const layers_session *l, size_t p)
+{
+    const clg_session *s = l->stages[p].session;
+    return !s || session_is_stale(s);
 }
 
 /* Lowers the limit of a device, so that the next division gives it less. Call with the lock
@@ -222,7 +218,7 @@ clg_status layers_after_failure(layers_session *l, size_t p, const error_record 
     layers_device *d = &shared->devices[part->device];
     clg_status status = error_restore(failure);
     mutex_lock(&shared->lock);
-    if (status == CLG_ERROR_DEVICE_LOST && is_lost_now(d)) {
+    if (status == CLG_ERROR_DEVICE_LOST && context_handle_is_lost(d->context)) {
         if (!d->is_lost)
             log_write(CLG_LOG_WARNING,
                       "device %s was lost in a run over several devices: the others compute its "
@@ -231,9 +227,11 @@ clg_status layers_after_failure(layers_session *l, size_t p, const error_record 
         if (!d->is_lost) forget_division(shared);
         d->is_lost = true;
         status = CLG_OK;
-    } else if (shared->division && shared->division != l->division && is_too_small(d, status)) {
+    } else if (status == CLG_ERROR_DEVICE_LOST && is_replaced(l, p)) {
+        status = CLG_OK; /* it works again already */
+    } else if (shared->division && shared->division != l->division && is_too_small(failure)) {
         status = CLG_OK; /* another session has divided it again */
-    } else if (is_too_small(d, status)) {
+    } else if (is_too_small(failure)) {
         status = lower_limit(shared, part, failure);
     }
     mutex_unlock(&shared->lock);

@@ -252,6 +252,7 @@ static clg_status run_all(clg_session *front)
 static clg_status run(clg_session *front)
 {
     forget_outputs(front);
+    CLG_TRY(session_check_bound(front));
     const clg_status status = run_all(front);
     forget_values(front->multi);
     if (status == CLG_OK) return CLG_OK;
@@ -293,7 +294,7 @@ static clg_status set_zeros(clg_session *s, size_t i, bool *out_made)
 }
 
 /* Runs, learns the speeds and divides the model again, where that promises a gain. Zeros may be
- * invalid data, which is no error here; what is behind it is not prepared then. */
+ * invalid data, which is no error here; later nodes are not prepared then. */
 static clg_status try_runs(clg_session *s, clg_progress_callback progress, void *user)
 {
     for (size_t i = 0; i < N_TRIALS; i++) {

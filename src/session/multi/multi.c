@@ -109,7 +109,7 @@ static void begin(void *multi)
 
 static void cancel(void *multi) { multi_cancel(multi); }
 
-static void free_front(void *multi) { free_multi(multi); }
+static void release_front(void *multi) { free_multi(multi); }
 
 static clg_status clone(clg_session *s, clg_session **out_session);
 
@@ -145,7 +145,7 @@ static const session_several several = {.run = multi_run,
                                         .clone = clone,
                                         .begin = begin,
                                         .cancel = cancel,
-                                        .free = free_front,
+                                        .release = release_front,
                                         .n_parts = n_parts_of,
                                         .describe = describe,
                                         .ran = ran,

@@ -258,14 +258,6 @@ static size_t first_left(const multi_session *m)
     return i;
 }
 
-static clg_status all_are_lost(void)
-{
-    const clg_status status =
-        error_set(CLG_ERROR_DEVICE_LOST, "all devices of the session are lost");
-    error_hint("open them again by clg_context_recover, and run again");
-    return status;
-}
-
 /* Marks a device as lost, with a warning unless there was one when it hung. */
 static void lose(multi_part *part)
 {
@@ -292,7 +284,7 @@ static clg_status finish_pieces(multi_plan *p)
             return error_prefix(status, "device %s", part->session->owner->info->selector);
         }
         lose(part);
-        if (first_left(p->m) == p->m->n_parts) return all_are_lost();
+        if (first_left(p->m) == p->m->n_parts) return session_refuse_lost();
         const int64_t first_row = failed->first_row, n_rows = failed->n_rows;
         drop_piece(p, at);
         multi_split_again(p->m, n_rows);
@@ -328,9 +320,8 @@ static clg_status find_devices(clg_session *s)
         m->split_of = -1;
     }
     mutex_unlock(&m->lock);
-    if (first_left(m) == m->n_parts) return all_are_lost();
-    /* The front computes nothing, but its exec is that of a device; it keeps no lost memory. */
-    return session_is_stale(s) && !m->parts[0].is_lost ? session_renew(s) : CLG_OK;
+    if (first_left(m) == m->n_parts) return session_refuse_lost();
+    return session_renew_front(s);
 }
 
 static void keep_times(multi_plan *p, double whole_s)
@@ -378,6 +369,7 @@ clg_status multi_run(clg_session *s)
     int64_t n_rows = 0;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     CLG_TRY(count_rows(s, &n_rows));
+    CLG_TRY(session_check_bound(s));
     CLG_TRY(find_devices(s));
     const bool is_alike = compare_shapes(s);
     if (!is_alike) multi_forget_sizes(m);
@@ -471,7 +463,7 @@ static clg_status prepare_parts(clg_session *s, int64_t n_rows, clg_progress_cal
         if (status == CLG_OK) continue;
         if (!is_loss(part, status)) return status;
         lose(part);
-        if (first_left(m) == m->n_parts) return all_are_lost();
+        if (first_left(m) == m->n_parts) return session_refuse_lost();
         multi_split(m, n_rows);
         i = 0; /* parts that are ready for their new shares do nothing */
     }
@@ -512,5 +504,6 @@ clg_status multi_prepare(clg_session *s, clg_progress_callback progress, void *u
         CLG_TRY(prepare_parts(s, n_rows, progress, user));
         CLG_TRY(try_speeds(s));
     }
-    return first_left(m) == m->n_parts ? all_are_lost() : prepare_parts(s, n_rows, progress, user);
+    return first_left(m) == m->n_parts ? session_refuse_lost()
+                                       : prepare_parts(s, n_rows, progress, user);
 }

@@ -426,7 +426,7 @@ static clg_status plan_for_zeros(clg_session *s, bool is_dry, plan **out_plan)
 clg_status session_plan(clg_session *s, plan **out_plan)
 {
     *out_plan = NULL;
-    if (s->multi && !s->several->has_plans) return session_refuse_several("have one plan");
+    if (!session_has_plans(s)) return session_refuse_several("have one plan");
     return plan_for_zeros(s, false, out_plan);
 }
 

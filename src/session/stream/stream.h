@@ -170,7 +170,7 @@ bool worker_is_hosted(const stream_worker *worker);
 /* Returns the number of workers that keep the devices of the session busy. */
 size_t stream_n_workers(const clg_session *s);
 clg_status worker_open_hosted(stream_worker *worker, const stream_port *port, slot_tensor *t);
-/* Runs the batch of a slot; its results are outputs[].known. */
+/* Runs the full batch of a slot, whose session was entered; its results are outputs[].known. */
 clg_status worker_run_hosted(stream_slot *slot);
 
 /* Starts the upload of a slot that has been filled. Called by the reader's thread. */

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A stream's worker over a session that divides nodes among devices: such a session has no device
- * memory of its own, so that slots are host memory, from which the first part reads, and the
+ * memory itself, so that slots are host memory, from which the first part reads, and the
  * results are values of the run. Batches of several workers overlap, each on another device.
  */
 #include "session/stream/stream.h"
 
-#include <string.h>
-
-bool worker_is_hosted(const stream_worker *worker)
-{
-    return worker->session->multi && !worker->session->several->has_plans;
-}
+bool worker_is_hosted(const stream_worker *worker) { return !session_has_plans(worker->session); }
 
 size_t stream_n_workers(const clg_session *s)
 {
-    return s->multi && !s->several->has_plans ? s->several->n_parts(s->multi) + 1 : 1;
+    return session_has_plans(s) ? 1 : s->several->n_parts(s->multi) + 1;
 }
 
 clg_status worker_open_hosted(stream_worker *worker, const stream_port *port, slot_tensor *t)
@@ -28,18 +23,6 @@ clg_status worker_open_hosted(stream_worker *worker, const stream_port *port, sl
     if (status == CLG_OK) t->host = rows->data;
     tensor_free(rows);
     return status;
-}
-
-/* Repeats the last row of a short batch, so that no kernels are compiled for its size. */
-static void pad(stream_slot *slot)
-{
-    const clg_stream *stream = slot->worker->stream;
-    for (size_t k = 0; k < stream->n_inputs; k++) {
-        const size_t row_bytes = stream->inputs[k].row_bytes;
-        char *rows = slot->inputs[k].host;
-        for (size_t i = slot->n_rows; i < stream->batch && row_bytes; i++)
-            memcpy(rows + i * row_bytes, rows + (slot->n_rows - 1) * row_bytes, row_bytes);
-    }
 }
 
 static clg_status take_outputs(stream_slot *slot)
@@ -60,31 +43,12 @@ static clg_status take_outputs(stream_slot *slot)
     return CLG_OK;
 }
 
-static clg_status run(stream_slot *slot)
+clg_status worker_run_hosted(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
     clg_session *s = slot->worker->session;
-    for (size_t k = 0; k < stream->n_inputs; k++) {
-        const size_t i = stream->inputs[k].index;
-        s->inputs[i].mapped_dims = slot->inputs[k].value->dims; /* as other workers leave it */
-        CLG_TRY(session_set_input(s, i, slot->inputs[k].value));
-    }
+    for (size_t k = 0; k < stream->n_inputs; k++)
+        CLG_TRY(session_set_input(s, stream->inputs[k].index, slot->inputs[k].value));
     CLG_TRY(session_run(s));
     return take_outputs(slot);
-}
-
-clg_status worker_run_hosted(stream_slot *slot)
-{
-    clg_session *s = slot->worker->session;
-    for (size_t k = 0; k < slot->worker->stream->n_outputs; k++) {
-        tensor_free(slot->outputs[k].known);
-        slot->outputs[k].known = NULL;
-    }
-    pad(slot);
-    CLG_TRY(session_enter(s)); /* clears an earlier cancel, so test `stopped` again */
-    const clg_status status = atomic_load(&slot->worker->stream->stopped)
-                                  ? error_set(CLG_ERROR_CANCELLED, "the stream was cancelled")
-                                  : run(slot);
-    session_leave(s);
-    return status;
 }

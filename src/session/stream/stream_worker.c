@@ -163,21 +163,31 @@ clg_status worker_upload(stream_slot *slot)
 
 clg_status worker_arrived(stream_slot *slot) { return wait_for(slot->worker, &slot->uploaded); }
 
-/* Pads a short batch to a full one by repeating its last row, which is valid data. Called while the
- * session has the slot's memory. */
+/* Pads a short batch in host memory to a full one by repeating its last row, which is valid
+ * data. */
+static void repeat_last_row(stream_slot *slot)
+{
+    const clg_stream *stream = slot->worker->stream;
+    for (size_t k = 0; k < stream->n_inputs; k++) {
+        const size_t row_bytes = stream->inputs[k].row_bytes;
+        char *rows = slot->inputs[k].host;
+        for (size_t i = slot->n_rows; i < stream->batch && row_bytes; i++)
+            memcpy(rows + i * row_bytes, rows + (slot->n_rows - 1) * row_bytes, row_bytes);
+    }
+}
+
+/* Pads a short batch to a full one. Called while the session has the slot's memory. */
 static clg_status pad(stream_slot *slot)
 {
     const stream_worker *worker = slot->worker;
     const clg_stream *stream = worker->stream;
     const frame *f = worker->session->frame;
-    for (size_t k = 0; k < stream->n_inputs; k++) {
+    repeat_last_row(slot);
+    for (size_t k = 0; k < stream->n_inputs && worker->staged; k++) {
         const size_t row_bytes = stream->inputs[k].row_bytes, from = slot->n_rows * row_bytes;
-        char *rows = slot->inputs[k].host;
-        for (size_t i = slot->n_rows; i < stream->batch && row_bytes; i++)
-            memcpy(rows + i * row_bytes, rows + from - row_bytes, row_bytes);
-        if (worker->staged)
-            CLG_TRY(ocl_queue_write(f->queue, f->inputs[stream->inputs[k].index].buffer, from,
-                                    rows + from, stream->batch * row_bytes - from, false));
+        CLG_TRY(ocl_queue_write(f->queue, f->inputs[stream->inputs[k].index].buffer, from,
+                                (const char *)slot->inputs[k].host + from,
+                                stream->batch * row_bytes - from, false));
     }
     return CLG_OK;
 }
@@ -388,29 +398,44 @@ static clg_status begin_download(stream_slot *slot)
     return ocl_queue_marker(worker->down, &slot->downloaded);
 }
 
-static clg_status run_session(stream_slot *slot)
+static clg_status run_refreshed(stream_slot *slot)
+{
+    return session_run_refreshed(slot->worker->session);
+}
+
+/* Calls `run` with the slot's session entered. */
+static clg_status run_session(stream_slot *slot, clg_status (*run)(stream_slot *slot))
 {
     clg_session *s = slot->worker->session;
     CLG_TRY(session_enter(s)); /* clears an earlier cancel, so test `stopped` again */
     clg_status status = atomic_load(&slot->worker->stream->stopped)
                             ? error_set(CLG_ERROR_CANCELLED, "the stream was cancelled")
-                            : session_run_refreshed(s);
+                            : run(slot);
     session_leave(s);
+    return status;
+}
+
+static clg_status run_hosted(stream_slot *slot)
+{
+    repeat_last_row(slot); /* always, so that no part compiles kernels for another size */
+    set_rows(slot, slot->worker->stream->batch);
+    return run_session(slot, worker_run_hosted);
+}
+
+static clg_status run_on_device(stream_slot *slot)
+{
+    hand_over(slot);
+    clg_status status = settle_rows(slot);
+    if (status == CLG_OK) status = run_session(slot, run_refreshed);
+    take_back(slot);
     return status;
 }
 
 clg_status worker_run_batch(stream_slot *slot)
 {
-    if (worker_is_hosted(slot->worker)) {
-        CLG_TRY(worker_run_hosted(slot));
-        return begin_download(slot);
-    }
     CLG_TRY(drop_results(slot));
-    hand_over(slot);
-    clg_status status = settle_rows(slot);
-    if (status == CLG_OK) status = run_session(slot);
-    take_back(slot);
-    return status == CLG_OK ? begin_download(slot) : status;
+    CLG_TRY(worker_is_hosted(slot->worker) ? run_hosted(slot) : run_on_device(slot));
+    return begin_download(slot);
 }
 
 clg_status worker_result(stream_slot *slot) { return wait_for(slot->worker, &slot->downloaded); }

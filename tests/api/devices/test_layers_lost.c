@@ -6,55 +6,23 @@
  */
 #include "support/unit.h"
 
-#include "support/fakes/opencl_lost.h"
 #include "support/fixtures/build_session.h"
 #include "support/fixtures/layers/layers_model.h"
-#include "support/fixtures/ocl_platforms.h"
-#include "support/fixtures/pocl_context.h"
+#include "support/fixtures/multi/lost_devices.h"
 #include "support/fixtures/sized_data.h"
 #include "support/literals.h"
 
-#include "base/memory.h"
+#include "session/layers/layers.h"
 
-#include <clgraph/inspect.h>
 #include <clgraph/multi.h>
 #include <clgraph/opencl.h>
 
 #include <stdio.h>
 #include <string.h>
 
-enum { N = 5, N_DEVICES = 3 };
+enum { N = 5 };
 
-static opencl_lost lost;
-static clg_context *contexts[N_DEVICES];
-static int n_warnings;
-
-static void listen(void *user, clg_log_level level, const char *message)
-{
-    (void)user;
-    n_warnings += level <= CLG_LOG_WARNING && strstr(message, "was lost") != NULL;
-}
-
-static int open_group(void **state)
-{
-    if (!opencl_lost_open(&lost) || open_context(state) != 0) return -1;
-    contexts[0] = context;
-    for (size_t i = 1; i < N_DEVICES; i++)
-        if (clg_context_create("pocl", NULL, &contexts[i]) != CLG_OK) return -1;
-    lost.alone(true);
-    clg_set_log(listen, NULL, CLG_LOG_WARNING);
-    return 0;
-}
-
-static int close_group(void **state)
-{
-    clg_set_log(NULL, NULL, CLG_LOG_WARNING);
-    for (size_t i = 1; i < N_DEVICES; i++) clg_context_free(contexts[i]);
-    const int code = close_context(state);
-    return lost.n_live() == 0 && memory_n_live() == 0 ? code : -1;
-}
-
-TEST_GROUP(open_group, close_group)
+TEST_GROUP(open_lost_devices, close_lost_devices)
 
 static clg_session *open_layers(void)
 {
@@ -62,14 +30,9 @@ static clg_session *open_layers(void)
     clg_multi_options options = CLG_MULTI_OPTIONS_INIT;
     clg_model *m = layers_model();
     options.split = CLG_SPLIT_LAYERS;
-    assert_ok(clg_session_create_multi(contexts, N_DEVICES, m, NULL, &options, &s));
+    assert_ok(clg_session_create_multi(lost_contexts, LOST_DEVICES, m, NULL, &options, &s));
     clg_model_free(m);
     return s;
-}
-
-static void recover_all(void)
-{
-    for (size_t i = 0; i < N_DEVICES; i++) assert_ok(clg_context_recover(contexts[i]));
 }
 
 /* Returns the number of devices that are lost, which have no nodes. */
@@ -88,32 +51,16 @@ static size_t n_lost_parts(clg_session *s)
     return count;
 }
 
-/* Loses one device at the n-th call of a kind, from the first to the last of a run. */
+static void expect_right(clg_session *s) { layers_expect(s, N, 0); }
+
+static const lost_checks checks = {expect_right, n_lost_parts};
+
 static void lose_at_each(opencl_lost_kind kind, int code, long step)
 {
     clg_session *s = open_layers();
-    long n_losses = 0;
     layers_set(s, N, 0);
     for (int run = 0; run < 2; run++) assert_ok(clg_session_run(s));
-    for (long n = 0;; n += step) {
-        n_warnings = 0;
-        lost.arm(kind, n, code);
-        assert_ok(clg_session_run(s));
-        const bool has_fired = lost.has_fired();
-        lost.arm(kind, -1, 0);
-        layers_expect(s, N, 0);
-        if (!has_fired) break;
-        n_losses++;
-        assert_int_equal(n_lost_parts(s), 1);
-        assert_int_equal(n_warnings, 1);
-        assert_ok(clg_session_run(s)); /* on those that are left */
-        layers_expect(s, N, 0);
-        recover_all();
-        assert_ok(clg_session_run(s));
-        layers_expect(s, N, 0);
-        assert_int_equal(n_lost_parts(s), 0);
-    }
-    assert_true(n_losses >= 2);
+    lose_at_each_call(s, &checks, kind, code, step);
     clg_session_free(s);
 }
 
@@ -130,12 +77,12 @@ TEST(layers_lost__in_a_preparation_and_in_clones)
     clg_session *s = open_layers(), *clone;
     layers_set(s, N, 1);
     for (long n = 0;; n += 7) {
-        n_warnings = 0;
+        n_loss_warnings = 0;
         lost.arm(OPENCL_LOST_LAUNCHES, n, CL_OUT_OF_RESOURCES);
         assert_ok(clg_session_prepare(s, NULL, NULL));
         const bool has_fired = lost.has_fired();
         lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
-        assert_int_equal(n_warnings, has_fired);
+        assert_int_equal(n_loss_warnings, has_fired);
         assert_ok(clg_session_clone(s, &clone)); /* with the division of the others */
         layers_set(clone, N, 2);
         assert_ok(clg_session_run(clone));
@@ -145,7 +92,7 @@ TEST(layers_lost__in_a_preparation_and_in_clones)
         layers_expect(s, N, 1);
         clg_session_free(clone);
         if (!has_fired) break;
-        recover_all();
+        recover_lost_devices();
     }
     clg_session_free(s);
 }
@@ -153,24 +100,34 @@ TEST(layers_lost__in_a_preparation_and_in_clones)
 TEST(layers_lost__one_after_the_other)
 {
     clg_session *s = open_layers();
-    clg_value *y;
+    layers_set(s, N, 0);
+    lose_one_after_the_other(s, &checks);
+    clg_session_free(s);
+}
+
+/* A device that is lost in a run, and opened again before the run has seen why it failed, computes
+ * its part again. */
+TEST(layers_lost__and_recovered_before_the_run_notices)
+{
+    error_record failure;
+    clg_session *s = open_layers();
+    layers_session *l = s->multi;
     layers_set(s, N, 0);
     assert_ok(clg_session_run(s));
-    for (size_t n = 1; n < N_DEVICES; n++) {
-        lost.arm(OPENCL_LOST_LAUNCHES, 0, CL_OUT_OF_RESOURCES);
-        assert_ok(clg_session_run(s));
-        layers_expect(s, N, 0);
-        assert_int_equal(n_lost_parts(s), n);
-    }
+    const size_t device = l->division->parts[1].device;
     lost.arm(OPENCL_LOST_LAUNCHES, 0, CL_OUT_OF_RESOURCES);
-    assert_error(clg_session_run(s), CLG_ERROR_DEVICE_LOST, "all devices of the session");
-    assert_non_null(strstr(clg_last_hint(), "clg_context_recover"));
-    assert_error(clg_session_prepare(s, NULL, NULL), CLG_ERROR_DEVICE_LOST, "all devices");
-    assert_error(clg_session_get_output(s, "y", &y), CLG_ERROR_NOT_FOUND, "'y'");
+    clg_session *part = l->stages[1].session;
+    error_save(clg_session_prepare(part, NULL, NULL), &failure);
+    assert_int_equal(failure.status, CLG_ERROR_DEVICE_LOST);
+    assert_true(context_handle_is_lost(lost_contexts[device]));
     lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
-    recover_all();
+    recover_lost_devices();
+    assert_ok(layers_after_failure(l, 1, &failure));
     assert_ok(clg_session_run(s));
-    layers_expect(s, N, 0);
+    expect_right(s);
+    assert_int_equal(n_lost_parts(s), 0);
+    assert_error(layers_after_failure(l, 1, &failure), CLG_ERROR_DEVICE_LOST,
+                 "CL_OUT_OF_RESOURCES");
     clg_session_free(s);
 }
 
@@ -209,18 +166,18 @@ TEST(layers_lost__without_room_on_the_others)
     options.split = CLG_SPLIT_LAYERS;
     limits.max_memory_bytes = 2600000;
     session_options.limits = &limits;
-    assert_ok(clg_session_create_multi(contexts, 2, m, &session_options, &options, &s));
+    assert_ok(clg_session_create_multi(lost_contexts, 2, m, &session_options, &options, &s));
     clg_model_free(m);
     assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
     assert_ok(clg_session_run(s));
     lost.arm(OPENCL_LOST_LAUNCHES, 0, CL_OUT_OF_RESOURCES);
     char selector[64];
     (void)snprintf(selector, sizeof selector, "device %s is lost",
-                   clg_context_device(contexts[0])->selector);
+                   clg_context_device(lost_contexts[0])->selector);
     assert_error(clg_session_run(s), CLG_ERROR_OUT_OF_DEVICE_MEMORY, selector);
     assert_error(clg_session_run(s), CLG_ERROR_OUT_OF_DEVICE_MEMORY, "does not fit the others");
     lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
-    recover_all();
+    recover_lost_devices();
     assert_ok(clg_session_run(s));
     clg_session_free(s);
 }

@@ -276,6 +276,23 @@ TEST(layers_memory__max_memory_bytes_is_for_each_device)
     clg_model_free(m);
 }
 
+/* Other limits than those of memory end the run: another division would not help. */
+TEST(layers_memory__other_limits_do_not_divide_again)
+{
+    clg_session *s;
+    clg_limits limits = CLG_LIMITS_INIT;
+    clg_model *m = chain();
+    limits.max_memory_bytes = MEMORY / 4 * 5;
+    limits.max_steps = 1;
+    assert_ok(create(m, &limits, &s));
+    clg_model_free(m);
+    set_x(s);
+    n_divided_again = 0;
+    assert_error(clg_session_run(s), CLG_ERROR_LIMIT, "max_steps");
+    assert_int_equal(n_divided_again, 0);
+    clg_session_free(s);
+}
+
 TEST(layers_memory__refuses_what_cannot_fit)
 {
     clg_session *s;

@@ -6,55 +6,23 @@
  */
 #include "support/unit.h"
 
-#include "support/fakes/opencl_lost.h"
 #include "support/fixtures/build_session.h"
+#include "support/fixtures/multi/lost_devices.h"
 #include "support/fixtures/multi/multi_model.h"
-#include "support/fixtures/ocl_platforms.h"
-#include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
 
 #include "base/memory.h"
 #include "base/threads.h"
 
-#include <clgraph/inspect.h>
 #include <clgraph/multi.h>
 #include <clgraph/opencl.h>
 
 #include <string.h>
 #include <unistd.h>
 
-enum { N = 24, N_DEVICES = 3, HANG_MS = 3000 };
+enum { N = 24, HANG_MS = 3000 };
 
-static opencl_lost lost;
-static clg_context *contexts[N_DEVICES];
-static int n_warnings;
-
-static void listen(void *user, clg_log_level level, const char *message)
-{
-    (void)user;
-    n_warnings += level <= CLG_LOG_WARNING && strstr(message, "lost") != NULL;
-}
-
-static int open_group(void **state)
-{
-    if (!opencl_lost_open(&lost) || open_context(state) != 0) return -1;
-    contexts[0] = context;
-    for (size_t i = 1; i < N_DEVICES; i++)
-        if (clg_context_create("pocl", NULL, &contexts[i]) != CLG_OK) return -1;
-    lost.alone(true);
-    clg_set_log(listen, NULL, CLG_LOG_WARNING);
-    return 0;
-}
-
-static int close_group(void **state)
-{
-    clg_set_log(NULL, NULL, CLG_LOG_WARNING);
-    for (size_t i = 1; i < N_DEVICES; i++) clg_context_free(contexts[i]);
-    const int code = close_context(state);
-    return lost.n_live() == 0 && memory_n_live() == 0 ? code : -1;
-}
-
-TEST_GROUP(open_group, close_group)
+TEST_GROUP(open_lost_devices, close_lost_devices)
 
 static clg_session *open_multi(uint32_t hang_ms)
 {
@@ -62,14 +30,9 @@ static clg_session *open_multi(uint32_t hang_ms)
     clg_multi_options options = CLG_MULTI_OPTIONS_INIT;
     clg_model *m = multi_model();
     options.hang_ms = hang_ms;
-    assert_ok(clg_session_create_multi(contexts, N_DEVICES, m, NULL, &options, &s));
+    assert_ok(clg_session_create_multi(lost_contexts, LOST_DEVICES, m, NULL, &options, &s));
     clg_model_free(m);
     return s;
-}
-
-static void recover_all(void)
-{
-    for (size_t i = 0; i < N_DEVICES; i++) assert_ok(clg_context_recover(contexts[i]));
 }
 
 static size_t n_lost_parts(clg_session *s)
@@ -96,33 +59,14 @@ static void expect_right(clg_session *s)
     multi_results_free(&r);
 }
 
-/* Loses one device at the n-th call of a kind, from the first to the last of a run. */
+static const lost_checks checks = {expect_right, n_lost_parts};
+
 static void lose_at_each(opencl_lost_kind kind, int code, long step)
 {
     clg_session *s = open_multi(0);
-    long n_losses = 0;
     multi_set(s, 0, N);
     for (int run = 0; run < 3; run++) assert_ok(clg_session_run(s));
-    for (long n = 0;; n += step) {
-        n_warnings = 0;
-        lost.arm(kind, n, code);
-        assert_ok(clg_session_run(s));
-        const bool has_fired = lost.has_fired();
-        lost.arm(kind, -1, 0);
-        expect_right(s);
-        if (!has_fired) break;
-        n_losses++;
-        assert_int_equal(n_lost_parts(s), 1);
-        assert_int_equal(n_warnings, 1);
-        assert_ok(clg_session_run(s)); /* on those that are left */
-        expect_right(s);
-        recover_all();
-        assert_ok(clg_session_run(s));
-        expect_right(s);
-        assert_int_equal(n_lost_parts(s), 0);
-        assert_int_equal(lost.n_lost(), 0);
-    }
-    assert_true(n_losses >= 2);
+    lose_at_each_call(s, &checks, kind, code, step);
     clg_session_free(s);
 }
 
@@ -140,17 +84,17 @@ TEST(multi_lost__in_a_preparation)
     clg_session *s = open_multi(0);
     multi_set(s, 0, N);
     for (long n = 0;; n += 3) {
-        n_warnings = 0;
+        n_loss_warnings = 0;
         lost.arm(OPENCL_LOST_LAUNCHES, n, CL_OUT_OF_RESOURCES);
         assert_ok(clg_session_prepare(s, NULL, NULL));
         const bool has_fired = lost.has_fired();
         lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
-        assert_int_equal(n_warnings, has_fired);
+        assert_int_equal(n_loss_warnings, has_fired);
         assert_ok(clg_session_run(s));
         expect_right(s);
         assert_int_equal(n_lost_parts(s), has_fired);
         if (!has_fired) break;
-        recover_all();
+        recover_lost_devices();
     }
     clg_session_free(s);
 }
@@ -158,25 +102,8 @@ TEST(multi_lost__in_a_preparation)
 TEST(multi_lost__one_after_the_other)
 {
     clg_session *s = open_multi(0);
-    clg_value *y;
     multi_set(s, 0, N);
-    assert_ok(clg_session_run(s));
-    for (size_t n = 1; n < N_DEVICES; n++) {
-        lost.arm(OPENCL_LOST_LAUNCHES, 0, CL_OUT_OF_RESOURCES);
-        assert_ok(clg_session_run(s));
-        expect_right(s);
-        assert_int_equal(n_lost_parts(s), n);
-    }
-    lost.arm(OPENCL_LOST_LAUNCHES, 0, CL_OUT_OF_RESOURCES);
-    assert_error(clg_session_run(s), CLG_ERROR_DEVICE_LOST, "all devices of the session");
-    assert_non_null(strstr(clg_last_hint(), "clg_context_recover"));
-    assert_error(clg_session_run(s), CLG_ERROR_DEVICE_LOST, "all devices of the session");
-    assert_error(clg_session_prepare(s, NULL, NULL), CLG_ERROR_DEVICE_LOST, "all devices");
-    assert_error(clg_session_get_output(s, "y", &y), CLG_ERROR_NOT_FOUND, "'y'");
-    lost.arm(OPENCL_LOST_LAUNCHES, -1, 0);
-    recover_all();
-    assert_ok(clg_session_run(s));
-    expect_right(s);
+    lose_one_after_the_other(s, &checks);
     clg_session_free(s);
 }
 
@@ -187,18 +114,17 @@ TEST(multi_lost__one_after_the_other)
  * prevents. */
 TEST(multi_lost__that_hangs)
 {
-
     clg_session *s = open_multi(HANG_MS);
     multi_set(s, 0, N);
     for (int run = 0; run < 3; run++) assert_ok(clg_session_run(s));
     expect_right(s);
-    n_warnings = 0;
+    n_loss_warnings = 0;
     lost.arm(OPENCL_LOST_CALLS, 0, OPENCL_LOST_STALL);
     assert_ok(clg_session_run(s));
     assert_true(lost.has_fired());
     expect_right(s);
     assert_int_equal(n_lost_parts(s), 1);
-    assert_int_equal(n_warnings, 1);
+    assert_int_equal(n_loss_warnings, 1);
     assert_ok(clg_session_run(s)); /* without it */
     expect_right(s);
     lost.release();

@@ -82,7 +82,7 @@ static uint64_t bytes_of_constants(const graph *g, const value_fact *facts, cons
     return sum;
 }
 
-/* Returns the bytes of values from before a cut that nodes behind it use. */
+/* Returns the bytes of values from before a cut that nodes after it use. */
 static uint64_t bytes_across(const graph *g, const value_fact *facts, const layer_costs *c,
                              node_id at)
 {

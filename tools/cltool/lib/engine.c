@@ -147,7 +147,7 @@ bool engine_splits_layers(const options *o) { return o->split && strcmp(o->split
 int engine_check(const options *o)
 {
     if (o->split && !engine_splits_layers(o) && strcmp(o->split, "rows") != 0)
-        return fail_usage("there is no split '%s': --split takes rows or layers", o->split);
+        return fail_usage("unknown --split '%s': it takes rows or layers", o->split);
     clg_precision precision;
     if (!read_precision(o->precision, &precision)) {
         return fail_usage("there is no precision '%s': --precision takes fp32, fp16 or auto",
@@ -196,18 +196,29 @@ clg_session_options engine_session_options(const options *o)
     return given;
 }
 
-int engine_create_session(const options *o, clg_context *context, clg_model *model,
-                          clg_session **out_session)
+/* Creates a session on the first context or, with `multi`, over all of them; the status is
+ * CANCELLED after Ctrl-C. */
+static clg_status begin_session(const options *o, clg_context *const *contexts, size_t n,
+                                const clg_multi_options *multi, clg_model *model,
+                                clg_session **out_session)
 {
     clg_session_options given = engine_session_options(o);
     given.progress = output_progress_callback;
     interrupt_begin_computing();
-    clg_status status = clg_session_create(context, model, &given, out_session);
+    const clg_status status =
+        multi ? clg_session_create_multi(contexts, n, model, &given, multi, out_session)
+              : clg_session_create(contexts[0], model, &given, out_session);
     interrupt_end_computing();
     output_progress_clear();
-    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    return interrupt_seen() ? CLG_ERROR_CANCELLED : status;
+}
+
+int engine_create_session(const options *o, clg_context *context, clg_model *model,
+                          clg_session **out_session)
+{
+    const clg_status status = begin_session(o, &context, 1, NULL, model, out_session);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
-    if (given.precision == CLG_PRECISION_AUTO)
+    if (engine_session_options(o).precision == CLG_PRECISION_AUTO)
         output_note("precision %s", engine_precision(*out_session));
     return CODE_DONE;
 }
@@ -238,15 +249,9 @@ int engine_load(const options *o, const char *model_path, engine *out_engine)
 int engine_create_layers(const options *o, clg_context *const *contexts, size_t n, clg_model *model,
                          clg_session **out_session)
 {
-    clg_session_options given = engine_session_options(o);
     clg_multi_options multi = CLG_MULTI_OPTIONS_INIT;
-    given.progress = output_progress_callback;
     multi.split = CLG_SPLIT_LAYERS;
-    interrupt_begin_computing();
-    clg_status status = clg_session_create_multi(contexts, n, model, &given, &multi, out_session);
-    interrupt_end_computing();
-    output_progress_clear();
-    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    const clg_status status = begin_session(o, contexts, n, &multi, model, out_session);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
@@ -257,14 +262,9 @@ static int create_session(const options *o, engine *e)
     if (engine_splits_layers(o))
         return engine_create_layers(o, e->contexts, e->n_contexts, e->model, &e->session);
     if (e->n_contexts == 1) return engine_create_session(o, e->context, e->model, &e->session);
-    clg_session_options given = engine_session_options(o);
-    given.progress = output_progress_callback;
-    interrupt_begin_computing();
-    clg_status status =
-        clg_session_create_multi(e->contexts, e->n_contexts, e->model, &given, NULL, &e->session);
-    interrupt_end_computing();
-    output_progress_clear();
-    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    const clg_multi_options multi = CLG_MULTI_OPTIONS_INIT;
+    const clg_status status =
+        begin_session(o, e->contexts, e->n_contexts, &multi, e->model, &e->session);
     if (status == CLG_OK) return CODE_DONE;
     if (status != CLG_ERROR_UNSUPPORTED_OPERATOR && status != CLG_ERROR_INVALID_ARGUMENT)
         return fail_status(status, STAGE_READ, NULL);
