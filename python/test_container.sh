@@ -126,7 +126,7 @@ start() { # [ASSIGNMENT...]
       cat "$log"
       return 1
     }
-    # Kernels are compiled in a process of its own (decision 36).
+    # Kernels are compiled in a separate process (decision 36).
     if pgrep -P "$server" clgraph-compile >/dev/null; then touch "$folder/helped"; fi
     sleep 0.05
   done
