@@ -237,6 +237,15 @@ in_turn 0 "${images[@]}" -o link.npy -q --force
 "$CLTOOL" "${images[@]}" -o pipe.npy -q --force --resume
 list link.npy.* target.npy pipe.npy.*
 
+echo "== a link or a pipe under the name of a part is not written to"
+in_turn 0 "${images[@]}" -o planted.npy -q
+part=$(echo planted.npy.*.part)
+rm "$part" && ln -s target.npy "$part"
+in_turn 1 "${images[@]}" -o planted.npy -q
+rm "$part" && mkfifo "$part"
+in_turn 1 "${images[@]}" -o planted.npy -q
+list target.npy planted.npy
+
 echo "== a part that was removed or shortened"
 in_turn 0 "${images[@]}" -o gone.npy -q >/dev/null
 rm gone.npy.*.part
