@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -497,3 +498,22 @@ def test_a_model_that_is_closed_answers_what_waits(device, tmp_path):
     with pytest.raises(Refused) as e:
         model.submit(loops(1), ["y"])
     assert e.value.http == 503
+
+
+def test_a_model_whose_threads_cannot_start(device, tmp_path, monkeypatch):
+    """Those that started end: they would keep the model and its sessions."""
+    started = []
+
+    class Limited(threading.Thread):
+        def start(self):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(self)
+            super().start()
+
+    path = save(add(1), tmp_path / "m.onnx")
+    limited = types.SimpleNamespace(Thread=Limited, get_ident=threading.get_ident)
+    monkeypatch.setattr(_model, "threading", limited)
+    with pytest.raises(RuntimeError, match="can't start"):
+        _loaded("threads", path, device)
+    assert len(started) == 1 and not started[0].is_alive()
