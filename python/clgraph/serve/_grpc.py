@@ -49,39 +49,44 @@ def _model_name(request: Any) -> str:
     return request.model_name
 
 
+def _refusing(method: Any) -> Any:
+    """Returns a method that answers Refused by a gRPC code and the message."""
+
+    @functools.wraps(method)
+    async def answered(self: Any, request: Any, context: Any) -> Any:
+        try:
+            return await method(self, request, context)
+        except Refused as e:
+            await _abort(context, e)
+
+    return answered
+
+
 class Servicer(InferenceServicer):
     def __init__(self, plane: Plane, extension: Extension, gate: Gate):
         super().__init__(plane, extension)
         self._plane, self._extension, self._gate = plane, extension, gate
 
+    @_refusing
     async def ModelReady(self, request: Any, context: Any) -> Any:
-        try:
-            is_ready = await self._plane.model_ready(request.name, version=request.version)
-        except Refused as e:
-            await _abort(context, e)
+        is_ready = await self._plane.model_ready(request.name, version=request.version)
         return pb.ModelReadyResponse(ready=is_ready)
 
+    @_refusing
     async def ModelMetadata(self, request: Any, context: Any) -> Any:
-        try:
-            found = await self._plane.model_metadata(request.name, request.version)
-        except Refused as e:
-            await _abort(context, e)
+        found = await self._plane.model_metadata(request.name, request.version)
         return pb.ModelMetadataResponse(**found)
 
+    @_refusing
     async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:
         name = _model_name(request)
-        try:
-            await self._extension.load(name)
-        except Refused as e:
-            await _abort(context, e)
+        await self._extension.load(name)
         return pb.RepositoryModelLoadResponse(model_name=name, isLoaded=True)
 
+    @_refusing
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:
         name = _model_name(request)
-        try:
-            await self._extension.unload(name)
-        except Refused as e:
-            await _abort(context, e)
+        await self._extension.unload(name)
         return pb.RepositoryModelUnloadResponse(model_name=name, isUnloaded=True)
 
     async def ModelInfer(self, request: Any, context: Any) -> Any:
