@@ -206,6 +206,11 @@ pmi 0 predict digits.onnx -i image=some --batch 4 -o again.npy -q --resume --for
 pmi 1 predict digits.onnx -i image=some --batch 4 -o again.npy -q --resume --force 2>&1 | notes
 list again.npy*
 
+echo "control characters of a record are not printed"
+pmi 0 "${images[@]}" -o red.npy -q >/dev/null
+sed -i 's/"--batch": "2/"--batch": "\\u001b[31m2/' red.npy.*.part.0
+refused predict digits.onnx -i image=some --batch 3 -o red.npy | cat -v
+
 echo "== ranks of one job with other commands"
 job=fourth
 in_turn 0 "${images[@]}" -o differ.npy -q
