@@ -7,6 +7,7 @@ Skipped by name where KServe or tritonclient is not installed.
 import concurrent.futures
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -233,6 +234,19 @@ def test_signals_until_the_end():
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.005)  # so that it has time for more than signals
     assert server.process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "option, message",
+    [("--port", "address already in use"), ("--grpc-port", "gRPC cannot listen at 127.0.0.1:")],
+)
+def test_a_port_that_is_in_use(option, message):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        server = Server(DIGITS, option, other.getsockname()[1])
+        assert server.process.wait(WAIT_S) == 1
+        server._reader.join(WAIT_S)
+    assert all(line.startswith("{") for line in server.lines), "".join(server.lines)
+    assert message in "".join(server.lines) and not server.events("listening")
 
 
 def test_memory_of_a_model_is_limited(device, tmp_path):

@@ -14,6 +14,7 @@ from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
 )
 from kserve.protocol.grpc.servicer import InferenceServicer
 
+from ..errors import Error
 from ._errors import Refused, refused
 from ._infer import Call, Gate, Parsed, input_of, off_loop, outputs_of
 from ._model import LoadedModel
@@ -169,7 +170,11 @@ class Grpc:
         )
         add_servicer(self._servicer, self._server)
         host = f"[{options.host}]" if ":" in options.host else options.host
-        self.port = self._server.add_insecure_port(f"{host}:{options.grpc_port}")
+        address = f"{host}:{options.grpc_port}"
+        try:
+            self.port = self._server.add_insecure_port(address)
+        except RuntimeError as e:
+            raise Error(f"gRPC cannot listen at {address}", "CLG_ERROR_IO") from e
         await self._server.start()
 
     async def stop(self) -> None:
