@@ -41,7 +41,7 @@ trap finish EXIT
 
 variables=() user=0:0 entry=() arguments=()
 instruction() { # WORD REST
-  local from=("$@") name pip=() setting
+  local from=("$@") name pip=()
   case $1 in
     FROM)
       name=${2#debian:}
@@ -50,11 +50,9 @@ instruction() { # WORD REST
       chroot_mount "$place"
       ;;
     RUN)
-      while IFS= read -r setting; do pip+=("$setting"); done < <(env | grep -E '^(PIP_|https?_proxy)' || true)
-      # Certificates that this machine trusts, where it has its own.
-      cp /etc/ssl/certs/ca-certificates.crt "$place/opt/ca.crt"
+      mapfile -t pip < <(chroot_pip "$place")
       chroot --userspec="$user" "$place" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-        DEBIAN_FRONTEND=noninteractive "${pip[@]}" PIP_CERT=/opt/ca.crt "${variables[@]}" sh -c "$2"
+        DEBIAN_FRONTEND=noninteractive "${pip[@]}" "${variables[@]}" sh -c "$2"
       ;;
     ENV | ARG)
       read -ra from <<<"$2"
@@ -126,7 +124,7 @@ start() { # [ASSIGNMENT...]
       cat "$log"
       return 1
     }
-    # Kernels are compiled in a process of its own (decision 36).
+    # Kernels are compiled in a separate process (decision 36).
     if pgrep -P "$server" clgraph-compile >/dev/null; then touch "$folder/helped"; fi
     sleep 0.05
   done

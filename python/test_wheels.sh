@@ -100,12 +100,7 @@ in_chroot() ( # SUITE ARCHITECTURE ARCH PACKAGE... -- ARGUMENT... of pytest
   chroot_run "$place" apt-get -q update
   chroot_run "$place" DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
     ca-certificates "${packages[@]}"
-  pip=()
-  while IFS= read -r setting; do pip+=("$setting"); done < <(env | grep -E '^(PIP_|https?_proxy)' || true)
-  [ -z "${PIP_CERT:-}" ] || {
-    cp "$PIP_CERT" "$place/etc/ssl/pip.crt"
-    pip+=(PIP_CERT=/etc/ssl/pip.crt)
-  }
+  mapfile -t pip < <(chroot_pip "$place")
   rm -rf "$place/opt/tests"
   mkdir "$place/opt/tests"
   tar -c --exclude=__pycache__ --exclude=python/dist python include examples | tar -x -C "$place/opt/tests"

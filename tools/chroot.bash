@@ -76,3 +76,13 @@ chroot_run() { # FOLDER [ASSIGNMENT...] COMMAND...
   shift
   chroot "$folder" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
 }
+
+# Prints this machine's settings of pip for chroot_run, one a line, and copies the certificates that
+# pip trusts here.
+chroot_pip() { # FOLDER
+  env | grep -E '^(PIP_|https?_proxy)' | grep -v '^PIP_CERT='
+  local trusted=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
+  [ ! -f "$trusted" ] || {
+    cp "$trusted" "$1/opt/pip.crt" && echo PIP_CERT=/opt/pip.crt
+  }
+}

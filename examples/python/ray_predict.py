@@ -42,7 +42,7 @@ def claim_device():
     folder = pathlib.Path(tempfile.gettempdir()) / f"clgraph-ray-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     for selector in selectors:
-        lock = open(folder / selector.replace("/", "_").replace(":", "_"), "w")
+        lock = open(folder / selector.replace("/", "_").replace(":", "_"), "a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return selector, lock

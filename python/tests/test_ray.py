@@ -91,9 +91,6 @@ def predict(cluster, *words):
 
 
 def test_two_nodes(cluster, tmp_path):
-    import pyarrow
-    import pyarrow.parquet
-
     images = np.load(EXAMPLES / "digits/heldout.npy")
     rows = tmp_path / "rows"
     rows.mkdir()

@@ -7,10 +7,12 @@ Skipped by name where KServe or tritonclient is not installed.
 import concurrent.futures
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -232,6 +234,19 @@ def test_signals_until_the_end():
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.005)  # so that it has time for more than signals
     assert server.process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "option, message",
+    [("--port", "address already in use"), ("--grpc-port", "gRPC cannot listen at 127.0.0.1:")],
+)
+def test_a_port_that_is_in_use(option, message):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        server = Server(DIGITS, option, other.getsockname()[1])
+        assert server.process.wait(WAIT_S) == 1
+        server._reader.join(WAIT_S)
+    assert all(line.startswith("{") for line in server.lines), "".join(server.lines)
+    assert message in "".join(server.lines) and not server.events("listening")
 
 
 def test_memory_of_a_model_is_limited(device, tmp_path):
@@ -497,3 +512,22 @@ def test_a_model_that_is_closed_answers_what_waits(device, tmp_path):
     with pytest.raises(Refused) as e:
         model.submit(loops(1), ["y"])
     assert e.value.http == 503
+
+
+def test_a_model_whose_threads_cannot_start(device, tmp_path, monkeypatch):
+    """Those that started end: they would keep the model and its sessions."""
+    started = []
+
+    class Limited(threading.Thread):
+        def start(self):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(self)
+            super().start()
+
+    path = save(add(1), tmp_path / "m.onnx")
+    limited = types.SimpleNamespace(Thread=Limited, get_ident=threading.get_ident)
+    monkeypatch.setattr(_model, "threading", limited)
+    with pytest.raises(RuntimeError, match="can't start"):
+        _loaded("threads", path, device)
+    assert len(started) == 1 and not started[0].is_alive()

@@ -29,7 +29,7 @@ int sys_open_read(const char *path);
 int sys_open_read_now(const char *path); /* does not wait for the other end of a pipe */
 int sys_open_new(const char *path);      /* fails when it exists */
 /* Opens a regular file for writing, which other processes may have open for writing too; creates it
- * if it does not exist. */
+ * if it does not exist. Does not follow links, and does not wait for the other end of a pipe. */
 int sys_open_shared(const char *path);
 int sys_open_special(const char *path); /* for writing; neither makes nor truncates the file */
 int sys_open_spool(void);               /* a new empty file without a name, for both directions */

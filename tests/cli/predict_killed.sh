@@ -49,7 +49,7 @@ each_end() { # NAME VARIABLE=VALUE...
   shift
   for n in $(seq 1000); do
     rm -rf out fired && cp -r begun out
-    ( # a shell of its own, which prints nothing when the process is killed
+    ( # a subshell, which prints nothing when the process is killed
       env "$@" CLG_SYSTEM_FAULTS="$n" CLG_SYSTEM_FAULTS_UNDER="$WORK" \
         CLG_SYSTEM_FAULTS_FIRED="$WORK/fired" LD_PRELOAD="$library" \
         PMIX_NAMESPACE=a OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$CLTOOL" "${args[@]}" >.test/out 2>.test/err

@@ -206,6 +206,11 @@ pmi 0 predict digits.onnx -i image=some --batch 4 -o again.npy -q --resume --for
 pmi 1 predict digits.onnx -i image=some --batch 4 -o again.npy -q --resume --force 2>&1 | notes
 list again.npy*
 
+echo "control characters of a record are not printed"
+pmi 0 "${images[@]}" -o red.npy -q >/dev/null
+sed -i 's/"--batch": "2/"--batch": "\\u001b[31m2/' red.npy.*.part.0
+refused predict digits.onnx -i image=some --batch 3 -o red.npy | cat -v
+
 echo "== ranks of one job with other commands"
 job=fourth
 in_turn 0 "${images[@]}" -o differ.npy -q
@@ -236,6 +241,15 @@ mkfifo pipe.npy
 in_turn 0 "${images[@]}" -o link.npy -q --force
 "$CLTOOL" "${images[@]}" -o pipe.npy -q --force --resume
 list link.npy.* target.npy pipe.npy.*
+
+echo "== a link or a pipe under the name of a part is not written to"
+in_turn 0 "${images[@]}" -o planted.npy -q
+part=$(echo planted.npy.*.part)
+rm "$part" && ln -s target.npy "$part"
+in_turn 1 "${images[@]}" -o planted.npy -q
+rm "$part" && mkfifo "$part"
+in_turn 1 "${images[@]}" -o planted.npy -q
+list target.npy planted.npy
 
 echo "== a part that was removed or shortened"
 in_turn 0 "${images[@]}" -o gone.npy -q >/dev/null

@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "names.h"
 #include "output.h"
+#include "ranks.h"
 
 #include <clgraph/inspect.h>
 
@@ -128,19 +129,19 @@ static int count_shard(merge *m, size_t i)
 /* Checks that the shards have the sizes that --shard gives to as many. */
 static int check_sizes(const merge *m)
 {
-    const int64_t n = (int64_t)m->n, total = m->dims[0];
+    const int64_t total = m->dims[0];
     const size_t wanted = m->options->rows;
     if ((int64_t)wanted != total)
         return fail(CODE_WORK, CLG_ERROR_SHAPE,
                     "the shards have %" PRId64 " rows in place of %zu (--rows)", total, wanted);
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t rows = m->n_rows[i];
-        const int64_t expected = total / n + (i < total % n);
-        if (rows == expected) continue;
+    for (size_t i = 0; i < m->n; i++) {
+        int64_t first, expected;
+        ranks_rows(&(shard){.part = i, .n_parts = m->n}, total, 1, &first, &expected);
+        if (m->n_rows[i] == expected) continue;
         (void)fail(CODE_WORK, CLG_ERROR_SHAPE,
-                   "'%s' has %" PRId64 " rows; shard %" PRId64 " of %" PRId64 ", of %" PRId64
+                   "'%s' has %" PRId64 " rows; shard %zu of %zu, of %" PRId64
                    " rows in all, has %" PRId64,
-                   m->names[i], rows, i + 1, n, total, expected);
+                   m->names[i], m->n_rows[i], i + 1, m->n, total, expected);
         fail_hint(
             "a shard is missing, incomplete or in another place than 'cltool predict --shard' "
             "counted it");

@@ -145,9 +145,10 @@ class Queue:
     def remove(self, request: Request) -> bool:
         """Takes a request out that still waits; False: it was taken before."""
         with self._changed:
-            if request not in self._requests:
+            try:
+                self._requests.remove(request)
+            except ValueError:
                 return False
-            self._requests.remove(request)
             return True
 
     def clear(self) -> List[Request]:

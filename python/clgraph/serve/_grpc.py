@@ -14,6 +14,7 @@ from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import (
 )
 from kserve.protocol.grpc.servicer import InferenceServicer
 
+from ..errors import Error
 from ._errors import Refused, refused
 from ._infer import Call, Gate, Parsed, input_of, off_loop, outputs_of
 from ._model import LoadedModel
@@ -49,39 +50,44 @@ def _model_name(request: Any) -> str:
     return request.model_name
 
 
+def _refusing(method: Any) -> Any:
+    """Returns a method that answers Refused by a gRPC code and the message."""
+
+    @functools.wraps(method)
+    async def answered(self: Any, request: Any, context: Any) -> Any:
+        try:
+            return await method(self, request, context)
+        except Refused as e:
+            await _abort(context, e)
+
+    return answered
+
+
 class Servicer(InferenceServicer):
     def __init__(self, plane: Plane, extension: Extension, gate: Gate):
         super().__init__(plane, extension)
         self._plane, self._extension, self._gate = plane, extension, gate
 
+    @_refusing
     async def ModelReady(self, request: Any, context: Any) -> Any:
-        try:
-            is_ready = await self._plane.model_ready(request.name, version=request.version)
-        except Refused as e:
-            await _abort(context, e)
+        is_ready = await self._plane.model_ready(request.name, version=request.version)
         return pb.ModelReadyResponse(ready=is_ready)
 
+    @_refusing
     async def ModelMetadata(self, request: Any, context: Any) -> Any:
-        try:
-            found = await self._plane.model_metadata(request.name, request.version)
-        except Refused as e:
-            await _abort(context, e)
+        found = await self._plane.model_metadata(request.name, request.version)
         return pb.ModelMetadataResponse(**found)
 
+    @_refusing
     async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:
         name = _model_name(request)
-        try:
-            await self._extension.load(name)
-        except Refused as e:
-            await _abort(context, e)
+        await self._extension.load(name)
         return pb.RepositoryModelLoadResponse(model_name=name, isLoaded=True)
 
+    @_refusing
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:
         name = _model_name(request)
-        try:
-            await self._extension.unload(name)
-        except Refused as e:
-            await _abort(context, e)
+        await self._extension.unload(name)
         return pb.RepositoryModelUnloadResponse(model_name=name, isUnloaded=True)
 
     async def ModelInfer(self, request: Any, context: Any) -> Any:
@@ -164,7 +170,11 @@ class Grpc:
         )
         add_servicer(self._servicer, self._server)
         host = f"[{options.host}]" if ":" in options.host else options.host
-        self.port = self._server.add_insecure_port(f"{host}:{options.grpc_port}")
+        address = f"{host}:{options.grpc_port}"
+        try:
+            self.port = self._server.add_insecure_port(address)
+        except RuntimeError as e:
+            raise Error(f"gRPC cannot listen at {address}", "CLG_ERROR_IO") from e
         await self._server.start()
 
     async def stop(self) -> None:

@@ -55,13 +55,12 @@ class LoadedModel:
             options.max_queue, options.max_batch, options.batch_delay_ms / 1e3, self.rule
         )
         self._labels = (name, version)
-        self._threads = []
-        for session in self._sessions:
-            session.max_clones = max(session.max_clones, options.instances)
-            for _ in range(options.instances):
-                thread = threading.Thread(target=self._work, args=(session,), daemon=True)
-                thread.start()
-                self._threads.append(thread)
+        self._threads: List[threading.Thread] = []
+        try:
+            self._start(options.instances)
+        except BaseException:  # those that started would wait for requests for ever
+            self.close(0)
+            raise
 
     # ---- loading ---------------------------------------------------------------------------------
 
@@ -124,6 +123,15 @@ class LoadedModel:
                         e.hint or "--shape NAME=DIMS gives the shape of requests",
                     ) from e  # fmt: skip
         self._memory = self._sessions[0].memory(self._shapes(sizes[-1]))
+
+    def _start(self, n_instances: int) -> None:
+        """Starts the threads of each session."""
+        for session in self._sessions:
+            session.max_clones = max(session.max_clones, n_instances)
+            for _ in range(n_instances):
+                thread = threading.Thread(target=self._work, args=(session,), daemon=True)
+                thread.start()
+                self._threads.append(thread)
 
     # ---- requests --------------------------------------------------------------------------------
 

@@ -54,6 +54,11 @@ class Rest(RESTServer):
             return None
         return self.server.servers[0].sockets[0].getsockname()[1]
 
+    async def start(self) -> None:
+        """Serves until its end; returns at once if it cannot listen, as the log says."""
+        with contextlib.suppress(SystemExit):  # of uvicorn
+            await super().start()
+
     def _register_endpoints(self, app: FastAPI) -> None:
         """Adds ours, then KServe's for v2, which are reached by what ours do not take.
 

@@ -3,6 +3,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from typing import Any, Optional
@@ -10,6 +11,7 @@ from typing import Any, Optional
 from ._logs import configure, event
 from ._options import Options
 
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes to stderr, and not JSON
 # KServe parses the command line when it is imported, and would take options of ours for its own.
 _arguments, sys.argv = sys.argv, sys.argv[:1]
 try:
@@ -64,6 +66,8 @@ class Server(ModelServer):
                 await self._grpc_server.start()
             while not self._rest_server.port and not rest.done():
                 await asyncio.sleep(0.01)
+            if rest.done():
+                return 0 if stop.is_set() else 1
             event("listening", host=self.options.host, port=self._rest_server.port,
                   grpc_port=self._grpc_server and self._grpc_server.port)  # fmt: skip
             loading = asyncio.create_task(self._load())
@@ -132,8 +136,7 @@ def main(options: Options) -> int:
     try:
         if options.prepare_only:
             return asyncio.run(_prepare(options))
-        server = Server(options)
+        return asyncio.run(Server(options).run())
     except Error as e:
         event("the server cannot start", logging.ERROR, error=str(e))
         return 1
-    return asyncio.run(server.run())

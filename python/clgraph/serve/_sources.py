@@ -44,7 +44,7 @@ class Sources:
         return found
 
     def versions(self, name: str) -> Dict[str, str]:
-        """Returns {version: path} of a model, the oldest first; none if there is no such model."""
+        """Returns {version: path} of a model, the oldest first; none if no model has the name."""
         if name in self._named:
             path = self._named[name]
             return _versions(path) or _only_file(path)

@@ -57,7 +57,10 @@ int sys_open_new(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
-int sys_open_shared(const char *path) { return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); }
+int sys_open_shared(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+}
 
 int sys_open_special(const char *path) { return open(path, O_WRONLY | O_CLOEXEC); }
 

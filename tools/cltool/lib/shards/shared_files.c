@@ -162,7 +162,7 @@ static int refuse(const search *s)
                                               s->files->description, &theirs, &ours);
     (void)fail_usage("'%s' is of another run: its %s is %s%s%s, that of this one is %s%s%s",
                      s->path, name ? printable(name) : "description", theirs ? "'" : "",
-                     theirs ? theirs : "not given", theirs ? "'" : "", ours ? "'" : "",
+                     theirs ? printable(theirs) : "not given", theirs ? "'" : "", ours ? "'" : "",
                      ours ? ours : "not given", ours ? "'" : "");
     if (s->is_of_job)
         fail_hint("all ranks of a job need the same command, and the same files at the same times");
