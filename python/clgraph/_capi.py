@@ -239,6 +239,8 @@ class clg_node_info(Structure):
         ("reason", c_char_p),
         ("outputs", c_void_p),
         ("n_outputs", c_size_t),
+        ("inputs", c_void_p),
+        ("n_inputs", c_size_t),
     ]
 
 
