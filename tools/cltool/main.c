@@ -76,6 +76,27 @@ static const command commands[] = {
      "at all. -v\n"
      "lists every value. Exits 1 when values part.",
      "cltool diff model.onnx -i x.npy -d gpu --against cpu", cmd_diff},
+    {"gradient", "MODEL inputs", 1, 1,
+     OPTIONS_GRADIENT | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
+         OPTIONS_MODEL | OPTIONS_FORCE,
+     "the gradient of an output or a loss by inputs and weights, and whether it is right",
+     "Computes it with respect to every float input and initializer. Where the result does not "
+     "depend on one,\n"
+     "it is zero. Losses are means. For softmax-cross-entropy, FILE holds classes [N,...] and the "
+     "output scores\n"
+     "[N,C,...]; where the output is that of a Softmax, the loss takes what the Softmax reads. nll "
+     "takes logarithms of\n"
+     "probabilities. sigmoid-cross-entropy takes what a Sigmoid reads, and FILE probabilities. For "
+     "mse and l1 FILE\n"
+     "has the shape of the output.\n"
+     "--check compares the gradient of each node, at the values of this run, and then that of the "
+     "whole, with central\n"
+     "differences along random directions. Inputs that are not given are then random. An error is "
+     "relative to the\n"
+     "changes that are compared; 5e-3 is allowed in float32. Near a kink nothing is checked.",
+     "cltool gradient digits.onnx -i heldout.npy --loss softmax-cross-entropy "
+     "--target labels.npy -o out",
+     cmd_gradient},
     {"bench", "MODEL [inputs]", 1, 1,
      OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
          OPTIONS_MODEL | OPTIONS_TOLERANCE,

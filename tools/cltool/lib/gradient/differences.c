@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Computes directional derivatives in two ways. See differences.h.
+ */
+#include "differences.h"
+
+#include "engine.h"
+#include "stats.h"
+#include "values.h"
+
+#include <clgraph/gradient.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_DIRECTIONS 3
+#define N_STEPS 3
+/* Rounding errors of an element of y, in units of its epsilon: sums of many terms. */
+#define NOISE 8
+/* Differences to both sides that disagree by more than this part of their sum: a kink. */
+#define KINK 0.1
+
+/* Names of what is added to the model. */
+static const char cotangent_name[] = "clgraph/check/cotangent",
+                  product_name[] = "clgraph/check/product";
+
+typedef struct checker {
+    const check_point *points;
+    size_t n_points;
+    const char *y;
+    clg_session *forward, *backward;
+    clg_model *gradient; /* outputs: by point that varies its gradient */
+    clg_value *at;       /* y at the points */
+    double epsilon;
+    uint64_t random;
+    /* of the present direction */
+    clg_value **directions; /* by point, elements in [-1, 1]; NULL: it does not vary */
+    clg_value *low, *high;  /* y at both ends */
+    clg_value *cotangent;
+} checker;
+
+static double epsilon_of(clg_dtype dtype)
+{
+    switch (dtype) {
+    case CLG_FLOAT64: return 0x1p-52;
+    case CLG_FLOAT16: return 0x1p-10;
+    case CLG_BFLOAT16: return 0x1p-7;
+    default: return 0x1p-23;
+    }
+}
+
+/* Returns the largest error that passes: about 20 times what right gradients show. */
+static double bound_of(double epsilon)
+{
+    return epsilon < 1e-10 ? 1e-6 : epsilon < 1e-5 ? 5e-3 : epsilon < 5e-3 ? 5e-2 : 2e-1;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int work_status(clg_status status)
+{
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+}
+
+/* Makes a tensor of the dtype with the elements of numbers, a float64 tensor, which is freed. */
+static int narrow(clg_value *numbers, clg_dtype dtype, clg_value **out_value)
+{
+    const clg_status status = clg_value_cast(numbers, dtype, out_value, NULL);
+    clg_value_free(numbers);
+    return work_status(status);
+}
+
+static int make_numbers(const clg_value *like, clg_value **out_value)
+{
+    return work_status(
+        clg_value_create(CLG_FLOAT64, clg_value_rank(like), clg_value_dims(like), out_value));
+}
+
+/* Makes a float64 tensor of random elements in [-1, 1]. */
+static int make_random(checker *c, const clg_value *like, clg_value **out_value)
+{
+    const int code = make_numbers(like, out_value);
+    if (code != CODE_DONE) return code;
+    double *to = clg_value_data(*out_value);
+    for (int64_t i = 0; i < clg_value_n_elements(like); i++)
+        to[i] = 2 * value_random(&c->random) - 1;
+    return CODE_DONE;
+}
+
+static double root_mean_square(const clg_value *v)
+{
+    const int64_t n = clg_value_n_elements(v);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double x = clg_value_get_double(v, i);
+        if (isfinite(x)) sum += x * x;
+    }
+    return n > 0 && sum > 0 ? sqrt(sum / (double)n) : 1;
+}
+
+/* Makes the value of a point that is moved by `step` along the direction. */
+static int make_moved(const checker *c, size_t k, double step, clg_value **out_value)
+{
+    const clg_value *from = c->points[k].value;
+    const double least = root_mean_square(from) / 10, *direction = clg_value_data(c->directions[k]);
+    clg_value *numbers;
+    const int code = make_numbers(from, &numbers);
+    if (code != CODE_DONE) return code;
+    double *to = clg_value_data(numbers);
+    for (int64_t i = 0; i < clg_value_n_elements(from); i++) {
+        const double x = clg_value_get_double(from, i);
+        to[i] = x + step * direction[i] * fmax(fabs(x), least);
+    }
+    return narrow(numbers, clg_value_dtype(from), out_value);
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+static int set_input(clg_session *session, const char *name, clg_value *value)
+{
+    const clg_status status = clg_session_set_input(session, name, value);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
+}
+
+/* Computes y at the points moved by `step`; 0: at the points. */
+static int run_at(const checker *c, double step, clg_value **out_y)
+{
+    int code = CODE_DONE;
+    for (size_t k = 0; k < c->n_points && code == CODE_DONE; k++) {
+        clg_value *moved = NULL;
+        if (step != 0 && c->points[k].varies) code = make_moved(c, k, step, &moved);
+        if (code == CODE_DONE)
+            code = set_input(c->forward, c->points[k].name, moved ? moved : c->points[k].value);
+        clg_value_free(moved);
+    }
+    if (code == CODE_DONE) code = engine_run(c->forward);
+    if (code == CODE_DONE) code = work_status(clg_session_get_output(c->forward, c->y, out_y));
+    return code;
+}
+
+/* Makes the model of the gradient of the sum of cotangent * y. */
+static clg_status differentiate(checker *c, const clg_model *model)
+{
+    const char **names = must_alloc(c->n_points + 1, sizeof *names);
+    const char *factors[] = {c->y, cotangent_name}, *product = product_name;
+    clg_builder *b = NULL;
+    clg_model *with = NULL;
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_points; k++)
+        if (c->points[k].varies) names[n++] = c->points[k].name;
+    clg_status status = clg_builder_create_from_model(model, 18, &b);
+    if (status == CLG_OK)
+        status = clg_builder_input(b, cotangent_name, clg_value_dtype(c->at), clg_value_rank(c->at),
+                                   clg_value_dims(c->at), NULL);
+    if (status == CLG_OK)
+        status = clg_builder_node(b, "", "Mul", product_name, 2, factors, 1, &product);
+    if (status == CLG_OK) status = clg_builder_output(b, product_name);
+    if (status == CLG_OK) status = clg_builder_build(b, &with);
+    if (status == CLG_OK) status = clg_model_gradient(with, product_name, names, n, &c->gradient);
+    clg_model_free(with);
+    clg_builder_free(b);
+    free(names);
+    return status;
+}
+
+static int start(checker *c, const options *o, clg_context *context, clg_model *model)
+{
+    int code = engine_create_session(o, context, model, &c->forward);
+    if (code == CODE_DONE) code = run_at(c, 0, &c->at);
+    if (code != CODE_DONE) return code;
+    c->epsilon = epsilon_of(clg_value_dtype(c->at));
+    for (size_t k = 0; k < c->n_points; k++)
+        if (c->points[k].varies)
+            c->epsilon = fmax(c->epsilon, epsilon_of(clg_value_dtype(c->points[k].value)));
+    if (clg_session_precision(c->forward) == CLG_PRECISION_FP16)
+        c->epsilon = fmax(c->epsilon, 0x1p-10);
+    code = work_status(differentiate(c, model));
+    if (code == CODE_DONE) code = engine_create_session(o, context, c->gradient, &c->backward);
+    for (size_t k = 0; k < c->n_points && code == CODE_DONE; k++)
+        code = set_input(c->backward, c->points[k].name, c->points[k].value);
+    return code;
+}
+
+/* ---- one direction --------------------------------------------------------------------------- */
+
+/* Sets the cotangent: random, 0 where y is not smooth. *out_share: the part of all changes of y
+ * that is left out. */
+static int choose_cotangent(checker *c, double *out_share)
+{
+    clg_value *numbers;
+    double all = 0, left_out = 0;
+    int code = make_random(c, c->at, &numbers);
+    if (code != CODE_DONE) return code;
+    double *v = clg_value_data(numbers);
+    for (int64_t j = 0; j < clg_value_n_elements(c->at); j++) {
+        const double y = clg_value_get_double(c->at, j);
+        const double after = clg_value_get_double(c->high, j) - y;
+        const double before = y - clg_value_get_double(c->low, j);
+        const double change = fabs(after) + fabs(before);
+        const double noise = NOISE * c->epsilon * fabs(y);
+        const bool is_finite = isfinite(change);
+        if (is_finite) all += change;
+        if (is_finite && fabs(after - before) <= KINK * change + noise) continue;
+        if (is_finite) left_out += change;
+        v[j] = 0;
+    }
+    *out_share = all > 0 ? left_out / all : 0;
+    clg_value_free(c->cotangent);
+    c->cotangent = NULL;
+    return narrow(numbers, clg_value_dtype(c->at), &c->cotangent);
+}
+
+/* A sum, the root of the sum of the squares of its terms, and that of their rounding errors. */
+typedef struct total {
+    double sum, squares, noise;
+} total;
+
+/* Sums the changes of y between `low` and `high`, times the cotangent. */
+static total changes_of(const checker *c, const clg_value *low, const clg_value *high)
+{
+    total t = {0};
+    for (int64_t j = 0; j < clg_value_n_elements(c->at); j++) {
+        const double v = clg_value_get_double(c->cotangent, j);
+        if (v == 0) continue;
+        const double change = v * (clg_value_get_double(high, j) - clg_value_get_double(low, j));
+        const double noise = v * NOISE * c->epsilon * clg_value_get_double(c->at, j);
+        t.sum += change;
+        t.squares += change * change;
+        t.noise += noise * noise;
+    }
+    return (total){t.sum, sqrt(t.squares), sqrt(t.noise)};
+}
+
+/* Adds what the gradient by point k says of a change of its value by twice the step. */
+static int add_expected(const checker *c, size_t k, const clg_value *gradient, double step,
+                        total *t)
+{
+    clg_value *low = NULL, *high = NULL;
+    int code = make_moved(c, k, -step, &low);
+    if (code == CODE_DONE) code = make_moved(c, k, step, &high);
+    for (int64_t i = 0; code == CODE_DONE && i < clg_value_n_elements(gradient); i++) {
+        const double x = clg_value_get_double(high, i) - clg_value_get_double(low, i);
+        const double change = clg_value_get_double(gradient, i) * x;
+        t->sum += change;
+        t->squares += change * change;
+    }
+    clg_value_free(low);
+    clg_value_free(high);
+    return code;
+}
+
+/* Sums what the gradient says of the change of y. */
+static int expected_of(const checker *c, double step, total *out_total)
+{
+    total t = {0};
+    size_t output = 0;
+    int code = set_input(c->backward, cotangent_name, c->cotangent);
+    if (code == CODE_DONE) code = engine_run(c->backward);
+    for (size_t k = 0; k < c->n_points && code == CODE_DONE; k++) {
+        clg_value *gradient = NULL;
+        if (!c->points[k].varies) continue;
+        const char *name = clg_model_output(c->gradient, output++)->name;
+        code = work_status(clg_session_get_output(c->backward, name, &gradient));
+        if (code == CODE_DONE) code = add_expected(c, k, gradient, step, &t);
+        clg_value_free(gradient);
+    }
+    *out_total = (total){t.sum, sqrt(t.squares), 0};
+    return code;
+}
+
+/* Computes y at both ends of the step. */
+static int run_ends(const checker *c, double step, clg_value **out_low, clg_value **out_high)
+{
+    clg_value_free(*out_low);
+    clg_value_free(*out_high);
+    *out_low = *out_high = NULL;
+    const int code = run_at(c, -step, out_low);
+    return code == CODE_DONE ? run_at(c, step, out_high) : code;
+}
+
+static void judge(check_result *r, const total *got, const total *half, const total *want,
+                  double share)
+{
+    const double scale = fmax(fmax(got->squares, want->squares), fabs(got->sum));
+    const double allowed = r->bound * scale + got->noise;
+    const double distance = fabs(got->sum - want->sum);
+    r->error = scale > 0 ? distance / scale : distance;
+    r->reason = "";
+    if (fabs(got->sum - 2 * half->sum) > allowed + half->noise) {
+        r->verdict = CHECK_NOT_DONE;
+        r->reason = "differences of two steps disagree";
+    } else if (!isfinite(want->squares) && share > 0) {
+        r->verdict = CHECK_NOT_DONE;
+        r->reason = "the gradient is not finite, near a point without a derivative";
+    } else {
+        const bool is_right = isfinite(want->squares) && distance <= allowed;
+        r->verdict = is_right ? CHECK_OK : CHECK_FAILED;
+    }
+}
+
+static int check_step(checker *c, double step, check_result *out_result)
+{
+    clg_value *low = NULL, *high = NULL; /* of half the step */
+    total got, half, want;
+    double share;
+    int code = run_ends(c, step, &c->low, &c->high);
+    if (code == CODE_DONE) code = choose_cotangent(c, &share);
+    if (code != CODE_DONE) return code;
+    out_result->verdict = CHECK_NOT_DONE;
+    out_result->reason = "a kink is near: the differences to both sides disagree";
+    if (share >= 0.5) return CODE_DONE;
+    code = run_ends(c, step / 2, &low, &high);
+    if (code == CODE_DONE) code = expected_of(c, step, &want);
+    if (code == CODE_DONE) {
+        got = changes_of(c, c->low, c->high);
+        half = changes_of(c, low, high);
+        judge(out_result, &got, &half, &want, share);
+    }
+    clg_value_free(low);
+    clg_value_free(high);
+    return code;
+}
+
+static int check_direction(checker *c, check_result *out_result)
+{
+    double step = cbrt(c->epsilon);
+    int code = CODE_DONE;
+    for (size_t k = 0; k < c->n_points && code == CODE_DONE; k++) {
+        clg_value_free(c->directions[k]);
+        c->directions[k] = NULL;
+        if (c->points[k].varies) code = make_random(c, c->points[k].value, &c->directions[k]);
+    }
+    for (int i = 0; i < N_STEPS && code == CODE_DONE; i++, step /= 4) {
+        code = check_step(c, step, out_result);
+        if (out_result->verdict != CHECK_NOT_DONE) break;
+    }
+    return code;
+}
+
+static int check_directions(checker *c, check_result *r)
+{
+    *r = (check_result){.verdict = CHECK_NOT_DONE, .error = NAN, .reason = ""};
+    r->bound = bound_of(c->epsilon);
+    for (int i = 0; i < N_DIRECTIONS; i++) {
+        check_result one = {.bound = r->bound, .reason = ""};
+        const int code = check_direction(c, &one);
+        if (code != CODE_DONE) return code;
+        if (one.verdict == CHECK_NOT_DONE) {
+            if (r->verdict == CHECK_NOT_DONE) r->reason = one.reason;
+            continue;
+        }
+        if (r->verdict != CHECK_FAILED) r->verdict = one.verdict;
+        if (!(one.error <= r->error)) r->error = one.error;
+        r->reason = "";
+    }
+    return CODE_DONE;
+}
+
+int differences_check(const options *o, clg_context *context, clg_model *model, const char *y,
+                      const check_point *points, size_t n_points, uint64_t seed,
+                      check_result *out_result)
+{
+    checker c = {.points = points,
+                 .n_points = n_points,
+                 .y = y,
+                 .random = seed,
+                 .directions = must_alloc(n_points, sizeof(clg_value *))};
+    int code = start(&c, o, context, model);
+    if (code == CODE_DONE) code = check_directions(&c, out_result);
+    for (size_t k = 0; k < n_points; k++) clg_value_free(c.directions[k]);
+    free(c.directions);
+    clg_value_free(c.cotangent);
+    clg_value_free(c.low);
+    clg_value_free(c.high);
+    clg_value_free(c.at);
+    clg_session_free(c.backward);
+    clg_session_free(c.forward);
+    clg_model_free(c.gradient);
+    return code;
+}
