@@ -11,7 +11,17 @@ import numpy as np
 from . import _capi as c
 from . import _dtypes
 from ._interrupt import waiting
-from ._library import Handle, check, encode_name, init, keep, lib, release_memory, string
+from ._library import (
+    Handle,
+    check,
+    encode_name,
+    init,
+    keep,
+    lib,
+    names_array,
+    release_memory,
+    string,
+)
 from .errors import invalid
 
 
@@ -222,8 +232,11 @@ class Model:
             check(status)
             return Handle(out.value, lib.clg_model_free)
 
-        self._handle = waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer))
-        pointer = self._handle.pointer
+        self._init_ports(waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer)))
+
+    def _init_ports(self, handle: Handle) -> None:
+        self._handle = handle
+        pointer = handle.pointer
         self._inputs = [
             Port(lib.clg_model_input(pointer, i)) for i in range(lib.clg_model_n_inputs(pointer))
         ]
@@ -274,6 +287,27 @@ class Model:
             for ports, numbers in ((self._inputs, inputs), (self._outputs, outputs))
         ]
         return Batch(*found)
+
+    def gradient(self, y: str, xs: Sequence[str]) -> "Model":
+        """Returns a model of the gradients of the sum of y's elements with respect to values.
+
+        y, xs: names of float tensors of the model: inputs, initializers or results of nodes. The
+        outputs are a gradient for each of xs, in this order, with its dtype and shape, called
+        NAME_grad, then y; the inputs are those of the model. It may be differentiated again.
+        Raises Unsupported, with all nodes through which the gradient cannot pass; InvalidArgument
+        for a name that the model does not have, or has twice in xs.
+        """
+        names, n_names = names_array(xs, "the name of a value")
+        pointer, encoded = self._handle.pointer, encode_name(y, "the name of a value")
+
+        def work() -> Handle:
+            out = ctypes.c_void_p()
+            check(lib.clg_model_gradient(pointer, encoded, names, n_names, ctypes.byref(out)))
+            return Handle(out.value, lib.clg_model_free)
+
+        made = Model.__new__(Model)
+        made._init_ports(waiting(work))
+        return made
 
     def _axes_array(self, axes: Mapping[str, Optional[int]]) -> Any:
         """Returns the axes of all inputs, an int[]; -1: no batch."""
