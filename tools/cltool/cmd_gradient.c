@@ -129,7 +129,7 @@ static int read_target(gradient *g)
     if (code == CODE_DONE) code = value_load(path, &g->target);
     if (code != CODE_DONE) return code;
     const clg_port *port = find_port(g->loaded, g->output);
-    clg_port takes = {.name = LOSS_TARGET, .kind = CLG_VALUE_TENSOR, .dtype = CLG_FLOAT32};
+    clg_port takes = {.name = "target", .kind = CLG_VALUE_TENSOR, .dtype = CLG_FLOAT32};
     if (port && port->dtype != CLG_DTYPE_NONE) takes.dtype = port->dtype;
     if (g->loss->takes_classes) takes.dtype = CLG_INT64;
     return value_fit_dtype(&takes, path, o->cast, o->quiet, &g->target);

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #define N_DIRECTIONS 3
-#define N_STEPS 3
+#define N_STEPS 6
 /* Rounding errors of an element of y, in units of its epsilon: sums of many terms. */
-#define NOISE 8
+#define NOISE 4
 /* Differences to both sides that disagree by more than this part of their sum: a kink. */
 #define KINK 0.1
 
@@ -38,6 +38,8 @@ typedef struct checker {
     clg_value **directions; /* by point, elements in [-1, 1]; NULL: it does not vary */
     clg_value *low, *high;  /* y at both ends */
     clg_value *cotangent;
+    bool leaves_out;  /* some of its elements are 0, since y is not smooth there */
+    size_t n_stopped; /* elements of inputs that stop, since their gradient is not finite */
 } checker;
 
 static double epsilon_of(clg_dtype dtype)
@@ -88,22 +90,25 @@ static int make_random(checker *c, const clg_value *like, clg_value **out_value)
     return CODE_DONE;
 }
 
-static double root_mean_square(const clg_value *v)
+/* Returns the geometric mean of the magnitudes of elements, without zeros; 1 if there are none. */
+static double magnitude_of(const clg_value *v)
 {
-    const int64_t n = clg_value_n_elements(v);
     double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const double x = clg_value_get_double(v, i);
-        if (isfinite(x)) sum += x * x;
+    int64_t n = 0;
+    for (int64_t i = 0; i < clg_value_n_elements(v); i++) {
+        const double x = fabs(clg_value_get_double(v, i));
+        if (x == 0 || !isfinite(x)) continue;
+        sum += log(x);
+        n++;
     }
-    return n > 0 && sum > 0 ? sqrt(sum / (double)n) : 1;
+    return n > 0 ? exp(sum / (double)n) : 1;
 }
 
 /* Makes the value of a point that is moved by `step` along the direction. */
 static int make_moved(const checker *c, size_t k, double step, clg_value **out_value)
 {
     const clg_value *from = c->points[k].value;
-    const double least = root_mean_square(from) / 10, *direction = clg_value_data(c->directions[k]);
+    const double least = magnitude_of(from) / 10, *direction = clg_value_data(c->directions[k]);
     clg_value *numbers;
     const int code = make_numbers(from, &numbers);
     if (code != CODE_DONE) return code;
@@ -193,6 +198,7 @@ static int choose_cotangent(checker *c, double *out_share)
     int code = make_random(c, c->at, &numbers);
     if (code != CODE_DONE) return code;
     double *v = clg_value_data(numbers);
+    c->leaves_out = false;
     for (int64_t j = 0; j < clg_value_n_elements(c->at); j++) {
         const double y = clg_value_get_double(c->at, j);
         const double after = clg_value_get_double(c->high, j) - y;
@@ -204,6 +210,7 @@ static int choose_cotangent(checker *c, double *out_share)
         if (is_finite && fabs(after - before) <= KINK * change + noise) continue;
         if (is_finite) left_out += change;
         v[j] = 0;
+        c->leaves_out = true;
     }
     *out_share = all > 0 ? left_out / all : 0;
     clg_value_free(c->cotangent);
@@ -232,16 +239,24 @@ static total changes_of(const checker *c, const clg_value *low, const clg_value 
     return (total){t.sum, sqrt(t.squares), sqrt(t.noise)};
 }
 
-/* Adds what the gradient by point k says of a change of its value by twice the step. */
-static int add_expected(const checker *c, size_t k, const clg_value *gradient, double step,
-                        total *t)
+/* Adds what the gradient by point k says of a change of its value by twice the step. 0 times an
+ * infinite derivative is NaN: where y is left out, elements with such a gradient are not moved any
+ * more. */
+static int add_expected(checker *c, size_t k, const clg_value *gradient, double step, total *t)
 {
     clg_value *low = NULL, *high = NULL;
     int code = make_moved(c, k, -step, &low);
     if (code == CODE_DONE) code = make_moved(c, k, step, &high);
+    double *direction = clg_value_data(c->directions[k]);
     for (int64_t i = 0; code == CODE_DONE && i < clg_value_n_elements(gradient); i++) {
         const double x = clg_value_get_double(high, i) - clg_value_get_double(low, i);
         const double change = clg_value_get_double(gradient, i) * x;
+        if (direction[i] == 0) continue;
+        if (c->leaves_out && !isfinite(change)) {
+            direction[i] = 0;
+            c->n_stopped++;
+            continue;
+        }
         t->sum += change;
         t->squares += change * change;
     }
@@ -251,9 +266,10 @@ static int add_expected(const checker *c, size_t k, const clg_value *gradient, d
 }
 
 /* Sums what the gradient says of the change of y. */
-static int expected_of(const checker *c, double step, total *out_total)
+static int expected_of(checker *c, double step, total *out_total)
 {
     total t = {0};
+    c->n_stopped = 0;
     size_t output = 0;
     int code = set_input(c->backward, cotangent_name, c->cotangent);
     if (code == CODE_DONE) code = engine_run(c->backward);
@@ -279,63 +295,94 @@ static int run_ends(const checker *c, double step, clg_value **out_low, clg_valu
     return code == CODE_DONE ? run_at(c, step, out_high) : code;
 }
 
-static void judge(check_result *r, const total *got, const total *half, const total *want,
-                  double share)
+/* What a step showed. */
+typedef enum finding { DECIDED, TOO_LARGE, TOO_SMALL, AGAIN } finding;
+
+/* Compares the changes over a step and over half of it, of which the first two terms of the error
+ * cancel, with what the gradient says. */
+static finding judge(const checker *c, check_result *r, const total *got, const total *half,
+                     const total *want)
 {
+    const double sum = (8 * half->sum - got->sum) / 3;
+    const double noise = (8 * half->noise + got->noise) / 3;
     const double scale = fmax(fmax(got->squares, want->squares), fabs(got->sum));
-    const double allowed = r->bound * scale + got->noise;
-    const double distance = fabs(got->sum - want->sum);
+    const double distance = fabs(sum - want->sum);
+    const bool is_constant = got->squares == 0 && half->squares == 0 && want->squares == 0;
+    const bool is_finite = isfinite(want->squares);
+    r->reason = "the gradient is not finite, near a point without a derivative";
+    if (c->n_stopped > 0) return AGAIN;
+    if (is_constant && c->leaves_out) return TOO_LARGE;
+    if (is_finite && !is_constant && noise > r->bound / 2 * scale) {
+        r->reason = "it changes by less than rounding errors";
+        return TOO_SMALL;
+    }
+    if (fabs(2 * half->sum - got->sum) > r->bound / 2 * scale + noise) {
+        r->reason = "differences of two steps disagree";
+        return TOO_LARGE;
+    }
     r->error = scale > 0 ? distance / scale : distance;
     r->reason = "";
-    if (fabs(got->sum - 2 * half->sum) > allowed + half->noise) {
-        r->verdict = CHECK_NOT_DONE;
-        r->reason = "differences of two steps disagree";
-    } else if (!isfinite(want->squares) && share > 0) {
-        r->verdict = CHECK_NOT_DONE;
-        r->reason = "the gradient is not finite, near a point without a derivative";
-    } else {
-        const bool is_right = isfinite(want->squares) && distance <= allowed;
-        r->verdict = is_right ? CHECK_OK : CHECK_FAILED;
-    }
+    r->verdict = is_finite && distance <= r->bound * scale ? CHECK_OK : CHECK_FAILED;
+    return DECIDED;
 }
 
-static int check_step(checker *c, double step, check_result *out_result)
+static int check_step(checker *c, double step, check_result *r, finding *out_finding)
 {
     clg_value *low = NULL, *high = NULL; /* of half the step */
-    total got, half, want;
+    total want;
     double share;
     int code = run_ends(c, step, &c->low, &c->high);
     if (code == CODE_DONE) code = choose_cotangent(c, &share);
     if (code != CODE_DONE) return code;
-    out_result->verdict = CHECK_NOT_DONE;
-    out_result->reason = "a kink is near: the differences to both sides disagree";
-    if (share >= 0.5) return CODE_DONE;
+    *out_finding = TOO_LARGE;
+    if (share >= 0.5) {
+        r->reason = "a kink is near: the differences to both sides disagree";
+        return CODE_DONE;
+    }
     code = run_ends(c, step / 2, &low, &high);
     if (code == CODE_DONE) code = expected_of(c, step, &want);
     if (code == CODE_DONE) {
-        got = changes_of(c, c->low, c->high);
-        half = changes_of(c, low, high);
-        judge(out_result, &got, &half, &want, share);
+        const total got = changes_of(c, c->low, c->high), half = changes_of(c, low, high);
+        *out_finding = judge(c, r, &got, &half, &want);
     }
     clg_value_free(low);
     clg_value_free(high);
     return code;
 }
 
-static int check_direction(checker *c, check_result *out_result)
+/* Looks for a step that decides. What one finds wrong must also be wrong at a smaller one, unless
+ * rounding errors hide it there. */
+static int check_steps(checker *c, check_result *r)
 {
     double step = cbrt(c->epsilon);
+    int n_failed = 0;
+    finding before = DECIDED;
+    for (int i = 0; i < N_STEPS; i++) {
+        finding found;
+        const int code = check_step(c, step, r, &found);
+        if (code != CODE_DONE || (found == DECIDED && r->verdict == CHECK_OK)) return code;
+        const bool is_turn = (found == TOO_LARGE && before == TOO_SMALL) ||
+                             (found == TOO_SMALL && before == TOO_LARGE);
+        n_failed += found == DECIDED ? 1 : found == TOO_SMALL && n_failed > 0;
+        if (n_failed >= 2 || is_turn) break;
+        if (found == AGAIN) continue;
+        step *= found == TOO_SMALL ? 8 : 0.25;
+        before = found;
+    }
+    r->verdict = n_failed >= 2 ? CHECK_FAILED : CHECK_NOT_DONE;
+    if (r->verdict == CHECK_FAILED) r->reason = "";
+    return CODE_DONE;
+}
+
+static int check_direction(checker *c, check_result *out_result)
+{
     int code = CODE_DONE;
     for (size_t k = 0; k < c->n_points && code == CODE_DONE; k++) {
         clg_value_free(c->directions[k]);
         c->directions[k] = NULL;
         if (c->points[k].varies) code = make_random(c, c->points[k].value, &c->directions[k]);
     }
-    for (int i = 0; i < N_STEPS && code == CODE_DONE; i++, step /= 4) {
-        code = check_step(c, step, out_result);
-        if (out_result->verdict != CHECK_NOT_DONE) break;
-    }
-    return code;
+    return code == CODE_DONE ? check_steps(c, out_result) : code;
 }
 
 static int check_directions(checker *c, check_result *r)
@@ -343,7 +390,7 @@ static int check_directions(checker *c, check_result *r)
     *r = (check_result){.verdict = CHECK_NOT_DONE, .error = NAN, .reason = ""};
     r->bound = bound_of(c->epsilon);
     for (int i = 0; i < N_DIRECTIONS; i++) {
-        check_result one = {.bound = r->bound, .reason = ""};
+        check_result one = {.verdict = CHECK_NOT_DONE, .bound = r->bound, .reason = ""};
         const int code = check_direction(c, &one);
         if (code != CODE_DONE) return code;
         if (one.verdict == CHECK_NOT_DONE) {

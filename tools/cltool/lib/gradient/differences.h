@@ -3,15 +3,16 @@
  * Compares the gradient of a model with central differences of its output, both computed on the
  * device, along random directions of its inputs.
  *
- * Step: element i of an input x moves by h r max(|x_i|, rms(x) / 10), r random in [-1, 1], h the
- * cube root of the precision's epsilon, which balances the errors of rounding and of curvature.
- * With v random and x+, x-, y+, y- the values at both ends, the sum of v (y+ - y-) is compared with
- * that of g (x+ - x-), g the gradient of the sum of v y: sums in double precision on the host.
+ * Step: element i of an input x moves by h r max(|x_i|, m / 10), where r is random in [-1, 1], m is
+ * the geometric mean of |x|, and h is at first the cube root of the precision's epsilon. With v
+ * random and x+, x-, y+, y- the values at both ends, the sum of v (y+ - y-) is compared with that of
+ * g (x+ - x-), where g is the gradient of the sum of v y: sums in double precision on the host. A
+ * second step of h / 2 extrapolates to h = 0 (Richardson).
  *
  * Elements of y where the differences to both sides disagree by more than a tenth, which are near
- * a kink, or are not finite, have v = 0. A direction counts if they are less than half of all
- * changes, and if a step of half the size gives the same within the tolerance; else smaller steps
- * are tried, h / 4 and h / 16.
+ * a kink, or are not finite, have v = 0. A step decides if these are less than half of all changes,
+ * if both steps agree, and if rounding errors are below the bound; else h is divided by 4, or
+ * multiplied by 8 where rounding errors hide the change.
  */
 #ifndef CLTOOL_DIFFERENCES_H
 #define CLTOOL_DIFFERENCES_H
