@@ -224,6 +224,14 @@ static clg_status check_options(const clg_loss_options *o)
     return CLG_OK;
 }
 
+/* Returns whether a tensor of this shape may have one element. */
+static bool may_be_number(const shape *dims)
+{
+    for (int d = 0; d < dims->rank; d++)
+        if (dims->dims[d] != 1 && dims->dims[d] != DIM_UNKNOWN) return false;
+    return true;
+}
+
 /* Sets a->y_fact to the dtype and shape that follow from the graph; refuses what is not float, and
  * scores without classes. */
 static void know_y(adding *a)
@@ -240,6 +248,8 @@ static void know_y(adding *a)
         a->status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "'%s' is no float tensor", name);
     else if (a->row->class_op && a->y_fact.dims.rank < 2)
         a->status = error_set(CLG_ERROR_SHAPE, "'%s' has no known dimension of classes", name);
+    else if (!a->row->class_op && !a->row->formula && !may_be_number(&a->y_fact.dims))
+        a->status = error_set(CLG_ERROR_SHAPE, "'%s' has several elements and is no loss", name);
     else if (a->row->formula && a->y_fact.dims.rank == RANK_UNKNOWN)
         a->status = error_set(CLG_ERROR_SHAPE, "the rank of '%s' is not known", name);
     ops_facts_free(facts, n);
