@@ -43,6 +43,7 @@
 
 #include "common/body.clh"
 #include "common/number.clh"
+#include "vision/window_axis.clh"
 
 #if P_OP == 0
 #define START ((vec)NUM_LOWEST)
@@ -55,36 +56,6 @@
 #else
 #define START ((vec)(num)0)
 #endif
-
-// One axis of the window of an output: element k of the kernel is at start + k * dilation in x;
-// elements first .. last - 1 are inside x; `counted` is their factor in an average's divisor.
-typedef struct {
-    int start, first, last, counted;
-} window_axis;
-
-// Returns n / dilation, rounded up.
-static inline int steps(const int n, const int dilation)
-{
-    return dilation == 1 ? n : (n + dilation - 1) / dilation;
-}
-
-static inline window_axis axis_at(const int at, const int size, const int kernel_size,
-                                  const int stride, const int dilation, const int pad,
-                                  const int pad_end)
-{
-    window_axis a;
-    a.start = at * stride - pad;
-    // The smallest k with start + k * dilation >= 0, and the smallest one with it >= size.
-    a.first = a.start < 0 ? steps(-a.start, dilation) : 0;
-    a.last = a.start < size ? min(kernel_size, steps(size - a.start, dilation)) : 0;
-    a.first = min(a.first, a.last);
-#if P_OP == 2
-    a.counted = min(kernel_size, steps(size + pad_end - a.start, dilation));
-#else
-    a.counted = a.last - a.first;
-#endif
-    return a;
-}
 
 // power returns |v|^p and root v^(1/p) for Lp; both return v for other operators.
 static inline vec power(const vec v, const float p)

@@ -143,16 +143,6 @@ void grad_pass_pad(grad_node *c)
 
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
-/* Returns the mask of what was kept; adds that output to the node if it lacks it. */
-static value_id mask_of(grad_node *c)
-{
-    value_id outputs[2] = {grad_out(c, 0), grad_out(c, 1)};
-    if (outputs[1] != VALUE_NONE || c->status != CLG_OK) return outputs[1];
-    c->status = graph_add_value(c->graph, "", &outputs[1]);
-    if (c->status == CLG_OK) c->status = node_add_output(c->graph, c->id, outputs[1]);
-    return outputs[1];
-}
-
 /* In training, opset 12 and later: passes on what was kept, scaled as it was. Else as Identity. */
 void grad_pass_dropout(grad_node *c)
 {
@@ -172,6 +162,6 @@ void grad_pass_dropout(grad_node *c)
             grad_set_int(c, GRAD_ADD(c, "Cast", ratio), "to", grad_fact(c, grad_out(c, 0))->dtype);
         const value_id kept = GRAD_ADD(c, "Sub", grad_number(c, 1), cast);
         const value_id scaled = GRAD_ADD(c, "Div", g, kept);
-        grad_give(c, 0, GRAD_ADD(c, "Where", mask_of(c), scaled, grad_number(c, 0)));
+        grad_give(c, 0, GRAD_ADD(c, "Where", grad_need_output(c, 1), scaled, grad_number(c, 0)));
     }
 }

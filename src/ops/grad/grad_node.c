@@ -32,6 +32,22 @@ value_id grad_out(const grad_node *c, size_t k)
     return k < c->node.n_outputs ? c->node.outputs[k] : VALUE_NONE;
 }
 
+value_id grad_need_output(grad_node *c, size_t k)
+{
+    value_id made = VALUE_NONE;
+    node *n = &c->graph->nodes[c->id];
+    if (k < n->n_outputs && n->outputs[k] != VALUE_NONE) return n->outputs[k];
+    if (c->status == CLG_OK) c->status = graph_add_value(c->graph, "", &made);
+    if (c->status != CLG_OK) return VALUE_NONE;
+    if (k >= n->n_outputs) {
+        c->status = node_add_output(c->graph, c->id, made);
+    } else {
+        n->outputs[k] = made;
+        c->graph->values[made].producer = c->id;
+    }
+    return made;
+}
+
 value_id grad_cotangent(const grad_node *c, size_t k)
 {
     return k < c->node.n_outputs ? c->cotangents[k] : VALUE_NONE;

@@ -120,6 +120,15 @@ void grad_pass_einsum(grad_node *c);
 void grad_pass_batchnorm(grad_node *c); /* with given statistics, as in prediction */
 void grad_pass_layernorm(grad_node *c);
 void grad_pass_rmsnorm(grad_node *c);
+/* grad_pool.c */
+void grad_pass_max_pool(grad_node *c);
+void grad_pass_max_pool_grad(grad_node *c);
+void grad_pass_max_unpool(grad_node *c);
+void grad_pass_average_pool(grad_node *c);
+void grad_pass_average_pool_grad(grad_node *c);
+void grad_pass_lp_pool(grad_node *c);
+void grad_pass_global_lp_pool(grad_node *c);
+void grad_pass_sum_pool_grad(grad_node *c);
 /* grad_loss.c */
 void grad_pass_likelihood(grad_node *c);
 void grad_pass_cross_entropy(grad_node *c);
@@ -131,6 +140,8 @@ void grad_refuse(grad_node *c, const char *format, ...) CLG_PRINTF(2, 3);
 /* Returns input i, or output k. */
 value_id grad_in(const grad_node *c, size_t i);
 value_id grad_out(const grad_node *c, size_t k);
+/* Returns output k, which is added to the node where it lacks or omits it; it has those before. */
+value_id grad_need_output(grad_node *c, size_t k);
 /* Returns the cotangent of output k; VALUE_NONE: the result does not depend on this output. */
 value_id grad_cotangent(const grad_node *c, size_t k);
 /* Returns whether the cotangent of input i is wanted. */

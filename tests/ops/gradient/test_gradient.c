@@ -104,6 +104,14 @@ TEST(conventions_where_there_is_no_derivative)
                     (const float[]){1, 1, 0.5f, 0});
     expect_gradient("x: f32[N]; z = Sqrt(x); out z", 2, (const float[]){1, 4},
                     (const float[]){0.5f, 0.25f});
+    /* the first of equal maxima of a window has all */
+    expect_gradient("x: f32[N]; d = [1,1,4]; r = Reshape(x, d); p = MaxPool(r) kernel_shape=[3]; "
+                    "f = [-1]; z = Reshape(p, f); out z",
+                    4, (const float[]){5, 5, 5, 5}, (const float[]){1, 1, 0, 0});
+    /* the norm of zeros */
+    expect_gradient("x: f32[N]; d = [1,1,4]; r = Reshape(x, d); p = LpPool(r) kernel_shape=[2] "
+                    "strides=[2]; f = [-1]; z = Reshape(p, f); out z",
+                    4, (const float[]){0, 0, 3, 4}, (const float[]){0, 0, 0.6f, 0.8f});
     /* the unused branch of a choice does not make it NaN */
     expect_gradient("x: f32[N]; c = Constant() value_float=0.0; g = Greater(x, c); "
                     "z = Where(g, x, c); out z",

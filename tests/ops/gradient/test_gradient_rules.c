@@ -218,6 +218,52 @@ static const gradient_case norms[] = {
      .dims = "2,3"},
 };
 
+static const gradient_case pools[] = {
+    {.text = "a: f64[N,2,5,4]; p = MaxPool(a) kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; "
+             "z = Mul(p, p);",
+     .dims = "2,2,3,4"},
+    {.text = "a: f64[1,2,8]; p = MaxPool(a) kernel_shape=[3] strides=[2] ceil_mode=1 "
+             "dilations=[2]; z = Mul(p, p);",
+     .dims = "1,2,3"},
+    {.text = "a: f64[1,2,3,4,3]; p, i = MaxPool(a) kernel_shape=[2,2,2] storage_order=1 "
+             "auto_pad='SAME_UPPER' strides=[1,2,2]; z = Mul(p, p);",
+     .dims = "1,2,3,2,2"},
+    {.text = "a: f64[2,1,4,4]; p = MaxPool(a) kernel_shape=[2,2]; z = Mul(p, p);",
+     .dims = "2,1,3,3",
+     .opset = 7},
+    {.text = "a: f64[N,2,5,4]; p = AveragePool(a) kernel_shape=[3,2] strides=[2,1] "
+             "pads=[1,0,1,1]; z = Mul(p, p);",
+     .dims = "2,2,3,4"},
+    {.text = "a: f64[1,2,6,9]; p = AveragePool(a) kernel_shape=[3,3] strides=[2,3] "
+             "pads=[1,1,0,0] count_include_pad=1 ceil_mode=1; z = Mul(p, p);",
+     .dims = "1,2,3,4"},
+    {.text = "a: f64[1,2,9]; p = AveragePool(a) kernel_shape=[3] dilations=[2] pads=[2,1] "
+             "strides=[2]; z = Mul(p, p);",
+     .dims = "1,2,4",
+     .opset = 19},
+    {.text = "a: f64[1,1,3,3,3]; p = AveragePool(a) kernel_shape=[2,2,2]; z = Mul(p, p);",
+     .dims = "1,1,2,2,2",
+     .opset = 7},
+    {.text = "a: f64[N,2,5,4]; z = LpPool(a) kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1];",
+     .dims = "2,2,3,4"},
+    {.text = "a: f64[1,2,6,3]; p = LpPool(a) kernel_shape=[3,2] p=1; z = Mul(p, p);",
+     .dims = "1,2,4,2"},
+    {.text = "a: f64[1,2,8]; z = LpPool(a) kernel_shape=[3] p=4 dilations=[2] ceil_mode=1 "
+             "strides=[2];",
+     .dims = "1,2,3"},
+    {.text = "a: f64[N,2,3,2]; z = GlobalLpPool(a);", .dims = "2,2,1,1"},
+    {.text = "a: f64[2,2,5]; z = GlobalLpPool(a) p=3;", .dims = "2,2,1"},
+    {.text = "a: f64[2,2,5]; p = GlobalLpPool(a) p=1; z = Mul(p, p);", .dims = "2,2,1"},
+    {.text = "a: f64[1,2,4,4]; b: f64[1,2,2,2]; m, i = MaxPool(a) kernel_shape=[2,2] "
+             "strides=[2,2]; t = Mul(m, b); u = MaxUnpool(t, i) kernel_shape=[2,2] "
+             "strides=[2,2]; z = Mul(u, u);",
+     .dims = "1,2,4,4"},
+    {.text = "a: f64[N,1,4,6]; d = [2,1,5,8]; m, i = MaxPool(a) kernel_shape=[2,3] "
+             "strides=[2,3]; u = MaxUnpool(m, i, d) kernel_shape=[2,3] strides=[2,3]; "
+             "z = Mul(u, u);",
+     .dims = "2,1,5,8"},
+};
+
 static const gradient_case losses[] = {
     {.text = "a: f64[4,3]; t = [2,0,1,2]; z = NegativeLogLikelihoodLoss(a, t);", .dims = ""},
     {.text = "a: f64[4,3]; t = [2,0,1,2]; w = f64[3]; "
@@ -285,6 +331,8 @@ TEST(gathers_and_repetitions) { CHECK_ALL(indices); }
 
 TEST(normalisations) { CHECK_ALL(norms); }
 
+TEST(poolings) { CHECK_ALL(pools); }
+
 TEST(classification_losses) { CHECK_ALL(losses); }
 
 TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }
@@ -299,7 +347,7 @@ static const struct {
     size_t n;
 } tables[] = {TABLE(pointwise),  TABLE(moves),           TABLE(products), TABLE(einsums),
               TABLE(reductions), TABLE(more_reductions), TABLE(indices),  TABLE(norms),
-              TABLE(losses),     TABLE(graphs)};
+              TABLE(pools),      TABLE(losses),          TABLE(graphs)};
 
 /* Returns whether a case has a node "= NAME(...)", or "= DOMAIN.NAME(...)". */
 static bool has_case(const char *domain, const char *name)
