@@ -203,10 +203,18 @@ value_id grad_fill_like(grad_node *c, value_id like, double number)
     return made;
 }
 
+value_id grad_reduce(grad_node *c, const char *op_type, value_id v, size_t n, const int64_t *axes)
+{
+    const bool is_sum =
+        strcmp(op_type, "ReduceSum") == 0; /* its axes are an input since opset 13 */
+    if (is_sum || graph_opset(c->graph, "") >= 18)
+        return GRAD_ADD(c, op_type, v, grad_list(c, n, axes));
+    return grad_set_ints(c, GRAD_ADD(c, op_type, v), "axes", n, axes);
+}
+
 value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes)
 {
-    if (graph_opset(c->graph, "") >= 18) return GRAD_ADD(c, "ReduceMean", v, grad_list(c, n, axes));
-    return grad_set_ints(c, GRAD_ADD(c, "ReduceMean", v), "axes", n, axes);
+    return grad_reduce(c, "ReduceMean", v, n, axes);
 }
 
 void grad_give(grad_node *c, size_t i, value_id cotangent)

@@ -117,9 +117,17 @@ void grad_pass_depth_to_space(grad_node *c);
 void grad_pass_space_to_depth(grad_node *c);
 void grad_pass_einsum(grad_node *c);
 /* grad_norm.c */
-void grad_pass_batchnorm(grad_node *c); /* with given statistics, as in prediction */
+void grad_pass_batchnorm(grad_node *c);
+void grad_pass_instancenorm(grad_node *c);
+void grad_pass_groupnorm(grad_node *c);
 void grad_pass_layernorm(grad_node *c);
 void grad_pass_rmsnorm(grad_node *c);
+void grad_pass_skip_layernorm(grad_node *c);
+void grad_pass_skip_rmsnorm(grad_node *c);
+/* grad_norm_more.c */
+void grad_pass_lp_normalization(grad_node *c);
+void grad_pass_mean_variance(grad_node *c);
+void grad_pass_lrn(grad_node *c);
 /* grad_pool.c */
 void grad_pass_max_pool(grad_node *c);
 void grad_pass_max_pool_grad(grad_node *c);
@@ -184,7 +192,9 @@ value_id grad_sum_to(grad_node *c, value_id v, value_id like);
 value_id grad_reshape_like(grad_node *c, value_id v, value_id like);
 /* Returns v broadcast to the shape of `like`. */
 value_id grad_expand_like(grad_node *c, value_id v, value_id like);
-/* Returns the mean of v over these axes, which stay with size 1. */
+/* Returns a reduction of v over these axes, at least one, which stay with size 1. */
+value_id grad_reduce(grad_node *c, const char *op_type, value_id v, size_t n, const int64_t *axes);
+/* Returns the mean of v, as grad_reduce. */
 value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes);
 /* Sets the cotangent of input i; without effect where it is not wanted. Once for each input. */
 void grad_give(grad_node *c, size_t i, value_id cotangent);

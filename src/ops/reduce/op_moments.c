@@ -236,7 +236,7 @@ static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY
 
 const op_row op_rows_moments[] = {
     {.name = "MeanVarianceNormalization",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_mean_variance),
      .batch = BATCH_BY(batch_pass_moments, 1),
      .since = 9,
      OP_INPUTS(1, 1, "T"),

@@ -584,7 +584,7 @@ const op_row op_rows_reduce[] = {
     GLOBAL("GlobalLpPool", 2, lp_attributes, GRAD_BY(grad_pass_global_lp_pool), .map = TAKE_POWER,
            .combine = COMBINE_SUM, .finish = FINISH_POWER),
     {.name = "LpNormalization",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_lp_normalization),
      .batch = BATCH_OVER("axis", -1),
      .since = 1,
      OP_INPUTS(1, 1, "T"),

@@ -170,15 +170,36 @@ TEST(dropout_in_training_passes_what_it_kept)
     clg_model_free(m);
 }
 
+/* As in PyTorch, which updates them without recording it. */
+TEST(running_statistics_have_a_gradient_of_zero)
+{
+    expect_gradient("x: f32[N]; d = [4,1]; r = Reshape(x, d); s = f32[1]; b = f32[1]; m = f32[1]; "
+                    "v = f32[1]; y, p, q = BatchNormalization(r, s, b, m, v) training_mode=1; "
+                    "w = Add(p, q); z = Expand(w, d); out z",
+                    4, (const float[]){1, 2, 3, 4}, (const float[]){0, 0, 0, 0});
+}
+
+TEST(statistics_of_each_element_are_refused)
+{
+    clg_model *none = NULL,
+              *m = graph_text_model(8, "x: f32[2,1,2]; s = f32[1,2]; "
+                                       "z = BatchNormalization(x, s, s, s, s) spatial=0; out z");
+    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "with spatial 0 each element has its own statistics");
+    assert_null(none);
+    clg_model_free(m);
+}
+
 TEST(what_cannot_be_differentiated_is_named)
 {
     clg_model *none = NULL,
-              *m = graph_text_model(18, "x: f32[1,2,4,4]; k = f32[3,2,3,3]; c = Conv(x, k); "
-                                        "s = LRN(c) size=3; z = Relu(s); i: i64[2]; j = Abs(i); "
-                                        "out z j");
+              *m = graph_text_model(
+                  18,
+                  "x: f32[1,2,4,4]; c = Det(x); s = Unique(c); z = Relu(s); i: i64[2]; j = Abs(i); "
+                  "out z j");
     assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "2 nodes have no gradient: the node of 'c' (Conv, opset 18): it has no rule yet; "
-                 "the node of 's' (LRN, opset 18)");
+                 "2 nodes have no gradient: the node of 'c' (Det, opset 18): it has no rule yet; "
+                 "the node of 's' (Unique, opset 18)");
     assert_null(none);
     /* from an intermediate value after them */
     assert_ok(clg_model_gradient(m, "z", NAMES("s"), 1, &none));

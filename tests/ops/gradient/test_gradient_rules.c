@@ -218,6 +218,55 @@ static const gradient_case norms[] = {
      .dims = "2,3"},
 };
 
+static const gradient_case more_norms[] = {
+    {.text = "a: f64[N,3,2,2]; s: f64[3]; b: f64[3]; m = f64[3]; v = f64[3]; "
+             "z, p, q = BatchNormalization(a, s, b, m, v) training_mode=1;",
+     .dims = "2,3,2,2",
+     .opset = 15},
+    {.text = "a: f64[N,3]; s: f64[3]; b: f64[3]; m = f64[3]; v = f64[3]; "
+             "z = BatchNormalization(a, s, b, m, v) training_mode=1 epsilon=0.1;",
+     .dims = "4,3",
+     .opset = 14,
+     .n = 4},
+    {.text = "a: f64[2,2,3]; s: f64[2]; b: f64[2]; m = f64[2]; v = f64[2]; "
+             "z, p, q, r, t = BatchNormalization(a, s, b, m, v);",
+     .dims = "2,2,3",
+     .opset = 9},
+    {.text = "a: f64[N,2,3,2]; s: f64[2]; b: f64[2]; z = InstanceNormalization(a, s, b);",
+     .dims = "2,2,3,2"},
+    {.text = "a: f64[2,2,5]; s: f64[2]; b: f64[2]; z = InstanceNormalization(a, s, b) "
+             "epsilon=0.1;",
+     .dims = "2,2,5"},
+    {.text = "a: f64[N,4,3]; s: f64[2]; b: f64[2]; z = GroupNormalization(a, s, b) num_groups=2;",
+     .dims = "2,4,3"},
+    {.text = "a: f64[1,4,2,2]; s: f64[4]; b: f64[4]; z = GroupNormalization(a, s, b) "
+             "num_groups=2;",
+     .dims = "1,4,2,2",
+     .opset = 21},
+    {.text = "a: f32[N,2,4]; k: f32[2,4]; g: f32[4]; b: f32[4]; c = f32[4]; "
+             "y, _, _, t = com.microsoft.SkipLayerNormalization(a, k, g, c, b) epsilon=0.01; "
+             "z = Mul(y, t);",
+     .dims = "2,2,4",
+     .single = true},
+    {.text = "a: f32[N,4]; k: f32[N,4]; g: f32[4]; b: f32[4]; "
+             "z = com.microsoft.SkipLayerNormalization(a, k, g, b) epsilon=0.01;",
+     .dims = "2,4",
+     .single = true},
+    {.text = "a: f32[2,4]; k: f32[2,4]; g: f32[4]; b: f32[4]; "
+             "y, _, _, t = com.microsoft.SkipSimplifiedLayerNormalization(a, k, g, b) "
+             "epsilon=0.01; z = Mul(y, t);",
+     .dims = "2,4",
+     .single = true},
+    {.text = "a: f64[N,4]; z = LpNormalization(a);", .dims = "2,4"},
+    {.text = "a: f64[2,4,3]; z = LpNormalization(a) axis=1 p=1;", .dims = "2,4,3"},
+    {.text = "a: f64[N,2,3,2]; z = MeanVarianceNormalization(a);", .dims = "2,2,3,2"},
+    {.text = "a: f64[2,5]; z = MeanVarianceNormalization(a) axes=[-1];",
+     .dims = "2,5",
+     .opset = 13},
+    {.text = "a: f64[N,5,2,2]; z = LRN(a) size=4 alpha=0.5 bias=1.5;", .dims = "2,5,2,2"},
+    {.text = "a: f64[2,4]; z = LRN(a) size=3 alpha=0.7 beta=0.5;", .dims = "2,4", .opset = 13},
+};
+
 static const gradient_case pools[] = {
     {.text = "a: f64[N,2,5,4]; p = MaxPool(a) kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; "
              "z = Mul(p, p);",
@@ -331,6 +380,8 @@ TEST(gathers_and_repetitions) { CHECK_ALL(indices); }
 
 TEST(normalisations) { CHECK_ALL(norms); }
 
+TEST(normalisations_of_other_kinds) { CHECK_ALL(more_norms); }
+
 TEST(poolings) { CHECK_ALL(pools); }
 
 TEST(classification_losses) { CHECK_ALL(losses); }
@@ -347,7 +398,7 @@ static const struct {
     size_t n;
 } tables[] = {TABLE(pointwise),  TABLE(moves),           TABLE(products), TABLE(einsums),
               TABLE(reductions), TABLE(more_reductions), TABLE(indices),  TABLE(norms),
-              TABLE(pools),      TABLE(losses),          TABLE(graphs)};
+              TABLE(more_norms), TABLE(pools),           TABLE(losses),   TABLE(graphs)};
 
 /* Returns whether a case has a node "= NAME(...)", or "= DOMAIN.NAME(...)". */
 static bool has_case(const char *domain, const char *name)
