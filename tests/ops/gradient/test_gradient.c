@@ -179,15 +179,37 @@ TEST(running_statistics_have_a_gradient_of_zero)
                     4, (const float[]){1, 2, 3, 4}, (const float[]){0, 0, 0, 0});
 }
 
-TEST(statistics_of_each_element_are_refused)
+/* Nodes of which a rule knows some attributes only. */
+TEST(rules_refuse_what_they_do_not_know)
 {
-    clg_model *none = NULL,
-              *m = graph_text_model(8, "x: f32[2,1,2]; s = f32[1,2]; "
-                                       "z = BatchNormalization(x, s, s, s, s) spatial=0; out z");
-    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "with spatial 0 each element has its own statistics");
-    assert_null(none);
-    clg_model_free(m);
+    static const struct {
+        int64_t opset;
+        const char *text, *words;
+    } cases[] = {
+        {8, "x: f32[2,1,2]; s = f32[1,2]; z = BatchNormalization(x, s, s, s, s) spatial=0; out z",
+         "with spatial 0 each element has its own statistics"},
+        {18, "x: f32[4]; i = [1,3]; u = f32[2]; z = ScatterElements(x, i, u) reduction=mul; out z",
+         "reduction 'mul' has no rule"},
+        {18,
+         "x: f32[4]; i = [1]; d = [1,1]; j = Reshape(i, d); u = f32[1]; "
+         "z = ScatterND(x, j, u) reduction=max; out z",
+         "reduction 'max' has no rule"},
+        {10, "x: f32[4,4]; s: f32[2]; z = Resize(x, s); out z", "may shrink one axis"},
+        {18,
+         "x: f32[4,4]; k = [8,2]; z = Resize(x, _, _, k) "
+         "keep_aspect_ratio_policy=not_larger; out z",
+         "its sizes keep an aspect ratio"},
+        {18, "x: f32[1,2,2,2,2]; z = LRN(x) size=3; out z", "its input has 5 axes"},
+        {18, "x: f32[4,4]; p: i64[2]; a: i64[1]; z = Pad(x, p, _, a) mode=edge; out z",
+         "the axes are not known"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        clg_model *none = NULL, *m = graph_text_model(cases[i].opset, cases[i].text);
+        assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none),
+                     CLG_ERROR_UNSUPPORTED_OPERATOR, cases[i].words);
+        assert_null(none);
+        clg_model_free(m);
+    }
 }
 
 TEST(what_cannot_be_differentiated_is_named)
