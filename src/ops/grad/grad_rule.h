@@ -111,6 +111,7 @@ void grad_pass_gemm(grad_node *c);
 /* grad_reduce.c */
 void grad_pass_reduce_sum(grad_node *c);
 void grad_pass_reduce_mean(grad_node *c);
+void grad_pass_reduce_prod(grad_node *c);
 void grad_pass_reduce_extreme(grad_node *c); /* ReduceMax and ReduceMin */
 void grad_pass_reduce_formula(grad_node *c); /* g and y with the axes that are reduced */
 void grad_pass_global_average(grad_node *c);
@@ -140,6 +141,9 @@ void grad_pass_skip_rmsnorm(grad_node *c);
 void grad_pass_lp_normalization(grad_node *c);
 void grad_pass_mean_variance(grad_node *c);
 void grad_pass_lrn(grad_node *c);
+/* grad_scan.c */
+void grad_pass_cumprod(grad_node *c);
+void grad_pass_linear_scan(grad_node *c);
 /* grad_pool.c */
 void grad_pass_max_pool(grad_node *c);
 void grad_pass_max_pool_grad(grad_node *c);
@@ -212,6 +216,9 @@ value_id grad_reshape_like(grad_node *c, value_id v, value_id like);
 value_id grad_expand_like(grad_node *c, value_id v, value_id like);
 /* Returns a reduction of v over these axes, at least one, which stay with size 1. */
 value_id grad_reduce(grad_node *c, const char *op_type, value_id v, size_t n, const int64_t *axes);
+/* Returns the products of the elements of v before each one along an axis, a list or scalar of an
+ * integer; with `reverse` of those after it. */
+value_id grad_products_before(grad_node *c, value_id v, value_id axis, bool reverse);
 /* Returns the mean of v, as grad_reduce. */
 value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes);
 /* Returns v, of this rank, with axis `from` moved to place `to`. */

@@ -567,7 +567,7 @@ const op_row op_rows_reduce[] = {
            .finish = FINISH_MEAN),
     REDUCE("ReduceMax", 17, compared, GRAD_BY(grad_pass_reduce_extreme), .combine = COMBINE_MAX),
     REDUCE("ReduceMin", 17, compared, GRAD_BY(grad_pass_reduce_extreme), .combine = COMBINE_MIN),
-    REDUCE("ReduceProd", 17, numbers, GRAD_LATER, .combine = COMBINE_PRODUCT),
+    REDUCE("ReduceProd", 17, numbers, GRAD_BY(grad_pass_reduce_prod), .combine = COMBINE_PRODUCT),
     REDUCE("ReduceL1", 17, numbers, GRAD_REDUCED("g * Sign(x)"), .map = TAKE_ABS,
            .combine = COMBINE_SUM),
     REDUCE("ReduceL2", 17, numbers, GRAD_REDUCED("Where(y == 0, 0, g * x / y)"), .map = TAKE_SQUARE,

@@ -148,7 +148,7 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
  * selftest_resample.c, selftest_scatter.c. */
 selftest_reference selftest_gemm, selftest_pointwise, selftest_attention, selftest_append;
 selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cumulative,
-    selftest_topk;
+    selftest_topk, selftest_linear_scan;
 selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;
 selftest_reference selftest_quantize, selftest_dequantize, selftest_dynamic_quantize,
     selftest_qlinear;

@@ -253,6 +253,8 @@ const selftest_case selftest_cases[] = {
     CASE("CumSum", "exclusive:i=1 reverse:i=1", "5,37,19 =1"),
     CASE("CumSum", "", "3,131n =-1"),
     CASE("CumProd", "reverse:i=1", "5,37,19 =1"),
+    FUSED("LinearScan", "", "5,37,19 5,37,19 =1"),
+    FUSED("LinearScan", "reverse:i=1", "3,131 3,131 =-1"),
     SEVERAL("TopK", "", "3,1031 =100", 2),
     SEVERAL("TopK", "axis:i=1 largest:i=0", "5,37,19 =7", 2),
     SEVERAL("MaxPool", "kernel_shape:I=2,2,3 dilations:I=1,2,1 storage_order:i=1 ceil_mode:i=1",

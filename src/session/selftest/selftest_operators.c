@@ -71,6 +71,7 @@ static const selftest_op operators[] = {
     ROW("", "ArgMin", selftest_arg),
     ROW("", "CumSum", selftest_cumulative),
     RANGE("", "CumProd", selftest_cumulative, NULL, 0.75, 1.25, 1),
+    RANGE("clgraph", "LinearScan", selftest_linear_scan, NULL, -1, 1, 1),
     WITH("", "TopK", selftest_topk, selftest_topk_contents),
     ROW("", "AveragePool", selftest_pool),
     ROW("", "MaxPool", selftest_pool),

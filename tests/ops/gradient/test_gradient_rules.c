@@ -176,6 +176,31 @@ static const gradient_case more_reductions[] = {
     {.text = "a: f64[2,3]; x = 0; z = CumSum(a, x) exclusive=1 reverse=1;", .dims = "2,3"},
 };
 
+static const gradient_case products_of_elements[] = {
+    {.text = "a: f64[2,3]; z = ReduceProd(a);", .dims = "1,1"},
+    {.text = "a: f64[N,3,2]; x = [2,1]; z = ReduceProd(a, x) keepdims=0;", .dims = "2"},
+    {.text = "a: f64[2,3]; z = ReduceProd(a) axes=[-1];", .dims = "2,1", .opset = 13},
+    {.text = "a: f64[8,4]; x = [1]; z = ReduceProd(a, x);", .dims = "8,1", .range = GRADIENT_ZEROS},
+    {.text = "a: f64[3,4,2]; x = [0,2]; y = ReduceProd(a, x); z = Add(a, y);",
+     .dims = "3,4,2",
+     .range = GRADIENT_ZEROS},
+    {.text = "a: f64[4]; z = ReduceProd(a) keepdims=0;", .dims = "", .range = GRADIENT_ZEROS},
+    {.text = "a: f64[2,4]; x = 1; z = CumProd(a, x);", .dims = "2,4", .opset = 26},
+    {.text = "a: f64[N,3]; x = 0; z = CumProd(a, x) exclusive=1;",
+     .dims = "4,3",
+     .opset = 26,
+     .n = 4},
+    {.text = "a: f64[3,2]; x = -2; z = CumProd(a, x) reverse=1;", .dims = "3,2", .opset = 26},
+    {.text = "a: f64[8,5]; x = 1; z = CumProd(a, x);",
+     .dims = "8,5",
+     .opset = 26,
+     .range = GRADIENT_ZEROS},
+    {.text = "a: f64[5,8]; x = 0; z = CumProd(a, x) exclusive=1 reverse=1;",
+     .dims = "5,8",
+     .opset = 26,
+     .range = GRADIENT_ZEROS},
+};
+
 static const gradient_case indices[] = {
     {.text = "a: f64[4,3]; i = [2,0,2]; z = Gather(a, i);", .dims = "3,3"},
     {.text = "a: f64[N,4,3]; i = [1,-1,1]; z = Gather(a, i) axis=1;", .dims = "2,3,3"},
@@ -482,6 +507,8 @@ TEST(reductions_and_softmax) { CHECK_ALL(reductions); }
 
 TEST(reductions_of_other_kinds) { CHECK_ALL(more_reductions); }
 
+TEST(products_with_zeros) { CHECK_ALL(products_of_elements); }
+
 TEST(gathers_and_repetitions) { CHECK_ALL(indices); }
 
 TEST(paddings) { CHECK_ALL(pads); }
@@ -508,10 +535,14 @@ TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }
 static const struct {
     const gradient_case *cases;
     size_t n;
-} tables[] = {TABLE(pointwise),  TABLE(moves),           TABLE(products), TABLE(einsums),
-              TABLE(reductions), TABLE(more_reductions), TABLE(indices),  TABLE(norms),
-              TABLE(pads),       TABLE(places),          TABLE(resizes),  TABLE(more_norms),
-              TABLE(pools),      TABLE(losses),          TABLE(graphs)};
+} tables[] = {TABLE(pointwise),  TABLE(moves),
+              TABLE(products),   TABLE(einsums),
+              TABLE(reductions), TABLE(more_reductions),
+              TABLE(indices),    TABLE(products_of_elements),
+              TABLE(norms),      TABLE(pads),
+              TABLE(places),     TABLE(resizes),
+              TABLE(more_norms), TABLE(pools),
+              TABLE(losses),     TABLE(graphs)};
 
 /* Returns whether a case has a node "= NAME(...)", or "= DOMAIN.NAME(...)". */
 static bool has_case(const char *domain, const char *name)
