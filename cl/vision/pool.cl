@@ -123,7 +123,7 @@ __kernel void pool_items(POOL_PARAMS)
             __global const elem *from = x + x_off + (long)plane * d * h * w;
             num best = START;
 #if P_INDICES
-            int found = -1, found_z = 0, found_y = 0, found_x = 0;
+            long found = -1;
 #endif
             for (int kz = az.first; kz < az.last; ++kz)
                 for (int ky = ay.first; ky < ay.last; ++ky) {
@@ -133,15 +133,11 @@ __kernel void pool_items(POOL_PARAMS)
                         const int ix = ax.start + kx * dw;
                         const num v = LOAD1(line + ix);
 #if P_OP == 0
-                        const int takes = TAKES(v, best);
+                        int takes = TAKES(v, best);
 #if P_INDICES
                         // The first element counts even when it is the lowest value of the dtype.
-                        if (takes || found < 0) {
-                            found = 1;
-                            found_z = iz;
-                            found_y = iy;
-                            found_x = ix;
-                        }
+                        takes |= found < 0;
+                        found = takes ? ((long)iz * h + iy) * w + ix : found;
 #endif
                         best = takes ? v : best;
 #else
@@ -157,8 +153,8 @@ __kernel void pool_items(POOL_PARAMS)
 #endif
             STORE1(best, y + y_off + to);
 #if P_INDICES
-            const long within = column_major ? ((long)found_x * h + found_y) * d + found_z
-                                             : ((long)found_z * h + found_y) * w + found_x;
+            const long within =
+                column_major ? (found % w * h + found / w % h) * d + found / w / h : found;
             indices[indices_off + to] = found < 0 ? -1 : (long)plane * d * h * w + within;
 #endif
         }

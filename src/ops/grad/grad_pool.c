@@ -44,21 +44,19 @@ static value_id spread(grad_node *c, const char *op_type, value_id g)
 
 void grad_pass_max_pool(grad_node *c)
 {
-    const value_id inputs[3] = {grad_cotangent(c, 0), grad_dims(c, grad_in(c, 0)),
-                                grad_need_output(c, 1)};
-    node *n = &c->graph->nodes[c->id];
-    if (n->opset < 8) n->opset = 8; /* the first with indices; nothing else differs */
-    const value_id v = grad_add_of(c, DOMAIN_INTERNAL, "MaxPoolGrad", 3, inputs);
-    copy_attribute(c, v, "storage_order");
-    grad_give(c, 0, with_window(c, v));
+    const value_id inputs[3] = {grad_cotangent(c, 0), grad_in(c, 0), grad_out(c, 0)};
+    grad_give(c, 0, with_window(c, grad_add_of(c, DOMAIN_INTERNAL, "MaxPoolGrad", 3, inputs)));
 }
 
-/* Returns v, [N, C, axes...], with its spatial axes in the other order. */
-static value_id reverse_axes(grad_node *c, value_id v, int rank)
+/* Returns where the maxima of the windows of x are, as MaxPool gives them. */
+static value_id indices_of(grad_node *c, value_id x)
 {
-    int64_t perm[CLG_MAX_RANK] = {0, 1};
-    for (int i = 2; i < rank; i++) perm[i] = rank + 1 - i;
-    return grad_set_ints(c, GRAD_ADD(c, "Transpose", v), "perm", (size_t)rank, perm);
+    value_id indices = VALUE_NONE;
+    const value_id y = pool(c, "MaxPool", x);
+    if (c->status == CLG_OK) c->status = graph_add_value(c->graph, "", &indices);
+    if (c->status == CLG_OK)
+        c->status = node_add_output(c->graph, c->graph->values[y].producer, indices);
+    return indices;
 }
 
 /* clgraph.MaxPoolGrad: picks the elements of the maxima. A window that has none, all padding, has
@@ -66,10 +64,8 @@ static value_id reverse_axes(grad_node *c, value_id v, int rank)
 void grad_pass_max_pool_grad(grad_node *c)
 {
     const int64_t all = -1, none = 0;
-    const value_id indices = grad_in(c, 2), zero = grad_list(c, 1, &none);
-    value_id g = grad_cotangent(c, 0);
-    if (node_int(&c->node, "storage_order", 0) != 0) g = reverse_axes(c, g, grad_rank(c, 0));
-    const value_id flat = GRAD_ADD(c, "Reshape", g, grad_list(c, 1, &all));
+    const value_id indices = indices_of(c, grad_in(c, 1)), zero = grad_list(c, 1, &none);
+    const value_id flat = GRAD_ADD(c, "Reshape", grad_cotangent(c, 0), grad_list(c, 1, &all));
     const value_id picked = GRAD_ADD(c, "Gather", flat, GRAD_ADD(c, "Max", indices, zero));
     grad_give(c, 0,
               GRAD_ADD(c, "Where", GRAD_ADD(c, "Less", indices, zero), grad_number(c, 0), picked));

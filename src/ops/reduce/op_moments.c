@@ -10,6 +10,20 @@
 #include "ops/movement/strided.h"
 #include "ops/reduce/moments.h"
 
+/* ---- training -------------------------------------------------------------------------------- */
+
+bool norm_asks_for_statistics(const node *n)
+{
+    for (size_t i = 1; i < n->n_outputs; i++)
+        if (n->outputs[i] != VALUE_NONE) return true;
+    return false;
+}
+
+bool norm_batch_trains(const node *n)
+{
+    return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : norm_asks_for_statistics(n);
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef struct moments_plan {

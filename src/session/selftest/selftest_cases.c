@@ -270,9 +270,9 @@ const selftest_case selftest_cases[] = {
     CASE("GlobalLpPool", "p:i=3", "2,5,7,13"),
     CASE("GlobalLpPool", "", "2,5,37"),
     FUSED("MaxPoolGrad", "kernel_shape:I=3,3 strides:I=2,2 pads:I=1,1,1,1",
-          "2,5,7,19 =2,5,13,37 2,5,7,19i"),
-    FUSED("MaxPoolGrad", "kernel_shape:I=2,2,3 dilations:I=1,2,1 storage_order:i=1 ceil_mode:i=1",
-          "2,5,2,5,11 =2,5,3,7,13 2,5,2,5,11i"),
+          "2,5,7,19 2,5,13,37 2,5,7,19"),
+    FUSED("MaxPoolGrad", "kernel_shape:I=2,2,3 dilations:I=1,2,1 ceil_mode:i=1",
+          "2,5,2,5,11 2,5,3,7,13 2,5,2,5,11"),
     FUSED("AveragePoolGrad",
           "kernel_shape:I=2,3,5 dilations:I=1,2,3 pads:I=1,2,3,0,1,2 ceil_mode:i=1 strides:I=1,2,3 "
           "count_include_pad:i=1",

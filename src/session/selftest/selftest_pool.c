@@ -221,11 +221,21 @@ static void add_window(const window_axis *a, const int64_t o[3], double part, in
             }
 }
 
-/* Returns where in a plane an index, that counts D as the fastest dimension, is with W as that. */
-static int64_t row_major(const window_axis *a, int64_t index)
+/* Adds `part` to the first element of the window of output o that is `top`, if there is one. */
+static void add_first(const window_axis *a, const int64_t o[3], double part, int64_t base,
+                      const double *x, double top, const selftest_expected *out)
 {
-    const int64_t d = index % a[0].in, h = index / a[0].in % a[1].in, w = index / a[0].in / a[1].in;
-    return (d * a[1].in + h) * a[2].in + w;
+    for (int64_t i = 0; i < window_count_in(a); i++) {
+        const int64_t at[3] = {i / a[2].in / a[1].in, i / a[2].in % a[1].in, i % a[2].in};
+        bool inside = x[base + i] == top;
+        for (int k = 0; k < 3 && inside; k++) {
+            const window_range over = windows_over(&a[k], at[k]);
+            inside = o[k] >= over.first && o[k] <= over.last && is_tap(&a[k], at[k], o[k]);
+        }
+        if (!inside) continue;
+        add_part(out, base + i, part);
+        return;
+    }
 }
 
 /* Computes MaxPoolGrad, AveragePoolGrad and SumPoolGrad. */
@@ -235,7 +245,6 @@ clg_status selftest_pool_grad(const lower_context *lc, const double *const *in,
     const node *n = lc->node;
     const bool max = strcmp(n->op_type, "MaxPoolGrad") == 0,
                average = strcmp(n->op_type, "AveragePoolGrad") == 0,
-               column_major = node_int(n, "storage_order", 0) != 0,
                padded = node_int(n, "count_include_pad", 0) != 0;
     const shape *dims = &lc->outputs[0].dims;
     window_desc window;
@@ -246,40 +255,25 @@ clg_status selftest_pool_grad(const lower_context *lc, const double *const *in,
     for (int64_t i = 0; i < selftest_count(dims); i++)
         out[0].scale[i] = selftest_least_scale(lc->outputs[0].dtype);
     for (int64_t i = 0; i < selftest_count(&lc->inputs[0].dims); i++) {
-        const int64_t base = i / n_out * n_in, index = max ? (int64_t)in[2][i] - base : 0;
+        const int64_t base = i / n_out * n_in;
         const int64_t o[3] = {i % n_out / (a[1].out * a[2].out), i / a[2].out % a[1].out,
                               i % a[2].out};
         double count = 1;
         for (int k = 0; k < 3 && average; k++) count *= (double)count_taps(&a[k], o[k], padded);
-        if (!max)
+        if (max)
+            add_first(a, o, in[0][i], base, in[1], in[2][i], out);
+        else
             add_window(a, o, in[0][i] / count, base, out);
-        else if (index >= 0 && index < n_in)
-            add_part(out, base + (column_major ? row_major(a, index) : index), in[0][i]);
     }
     return CLG_OK;
 }
 
-/* Indices of MaxPoolGrad: any element of each window, -1 for one in the padding. */
+/* Input and output of MaxPoolGrad's pooling: few different numbers, so that some are equal. */
 bool selftest_pool_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
                             double *out)
 {
-    window_desc window;
-    window_axis a[WINDOW_MAX_AXES];
-    int64_t tap[3];
-    if (input != 2 || window_read(&p->node, &p->outputs[0].dims, NULL, &window) != CLG_OK)
-        return false;
-    window_fill(&window, a);
-    const int64_t n_out = window_count_out(a);
-    int64_t rest = at % n_out;
-    *out = -1;
-    for (int i = 3; i-- > 0; rest /= a[i].out, random /= (uint64_t)a[i].kernel) {
-        const int64_t k = (int64_t)(random % (uint64_t)a[i].kernel);
-        tap[i] = rest % a[i].out * a[i].stride - a[i].pad_begin + k * a[i].dilation;
-        if (tap[i] < 0 || tap[i] >= a[i].in) return true;
-    }
-    const bool column_major = node_int(&p->node, "storage_order", 0) != 0;
-    *out = (double)(at / n_out * window_count_in(a) +
-                    (column_major ? (tap[2] * a[1].in + tap[1]) * a[0].in + tap[0]
-                                  : (tap[0] * a[1].in + tap[1]) * a[2].in + tap[2]));
-    return true;
+    (void)p;
+    (void)at;
+    *out = (double)(random % 4);
+    return input > 0;
 }
