@@ -2,7 +2,8 @@
 //
 // Computes ArgMax and ArgMin (kernel arg): y[o, i] = index of the largest or smallest x[o, :, i],
 // where a NaN counts as the extreme, as in NumPy. Computes CumSum, y[o, k, i] = x[o, 0, i] + .. +
-// x[o, k, i], and CumProd, with products in place of sums (kernel scan).
+// x[o, k, i], and CumProd, with products in place of sums (kernel scan); and the linear recurrence
+// y[o, k, i] = a[o, k, i] * y[o, k - 1, i] + x[o, k, i], which begins with x (kernel linear_scan).
 //
 // Parameters
 //   P_T      dtype by its ONNX number; 16-bit floats are compared and summed in float
@@ -12,14 +13,14 @@
 //   P_GROUP  arg: work-items per result: 1, or 128 (inner is 1), reduced in local memory
 //   P_LANES  adjacent elements along `inner` that a work-item computes: 1 or 16
 //   P_EXCLUSIVE  scan: 1 excludes element k itself from result k
-//   P_REVERSE    scan: 1 accumulates from the end of the axis
+//   P_REVERSE    scan and linear_scan: 1 goes from the end of the axis, where k - 1 is k + 1
 //   P_PRODUCT    scan: 1 products, 0 sums
 //   P_INDEX  width of index arithmetic: 32 or 64 bits
 //   P_VEC    1
 //
-// Arguments: x is dense, [outer, n, inner] elements. y: [outer, inner] of int64 (arg), or as x
-// (scan).
-// NDRange: one dimension. P_GROUP 1 and scan: outer * ceil(inner / P_LANES) work-items, or fewer;
+// Arguments: x is dense, [outer, n, inner] elements, and a likewise. y: [outer, inner] of int64
+// (arg), or as x (scans).
+// NDRange: one dimension. P_GROUP 1 and scans: outer * ceil(inner / P_LANES) work-items, or fewer;
 // P_GROUP 128: one work-group for each of outer, or fewer.
 //
 // @variant P_T=1 P_FP64=0 P_MAX=1 P_LAST=0 P_GROUP=1 P_LANES=16 P_EXCLUSIVE=0 P_REVERSE=0
@@ -148,6 +149,31 @@ __kernel void scan(const idx outer, const idx n, const idx inner, __global const
                 const reg_t sum = JOIN(sums[l], v);
                 store_element(y + (at + l), P_EXCLUSIVE ? sums[l] : sum, 1);
                 sums[l] = sum;
+            }
+        }
+    }
+}
+
+__kernel void linear_scan(const idx outer, const idx n, const idx inner, __global const mem_t *a,
+                          const long a_off, __global const mem_t *x, const long x_off,
+                          __global mem_t *y, const long y_off)
+{
+    const idx blocks = (inner + P_LANES - 1) / P_LANES;
+    a += a_off;
+    x += x_off;
+    y += y_off;
+    for (idx block = get_global_id(0); block < outer * blocks; block += get_global_size(0)) {
+        const idx o = block / blocks, i = (block - o * blocks) * P_LANES;
+        const int lanes = (int)min((idx)P_LANES, inner - i);
+        const idx column = o * n * inner + i;
+        reg_t before[P_LANES];
+        for (idx k = 0; k < n; ++k) {
+            const idx at = column + (P_REVERSE ? n - 1 - k : k) * inner;
+            for (int l = 0; l < lanes; ++l) {
+                const reg_t v = load_element(x + (at + l), 1);
+                // a of the first element is not used, so that a NaN in it does not count
+                before[l] = k == 0 ? v : load_element(a + (at + l), 1) * before[l] + v;
+                store_element(y + (at + l), before[l], 1);
             }
         }
     }

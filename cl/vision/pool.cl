@@ -43,6 +43,7 @@
 
 #include "common/body.clh"
 #include "common/number.clh"
+#include "vision/window_axis.clh"
 
 #if P_OP == 0
 #define START ((vec)NUM_LOWEST)
@@ -55,36 +56,6 @@
 #else
 #define START ((vec)(num)0)
 #endif
-
-// One axis of the window of an output: element k of the kernel is at start + k * dilation in x;
-// elements first .. last - 1 are inside x; `counted` is their factor in an average's divisor.
-typedef struct {
-    int start, first, last, counted;
-} window_axis;
-
-// Returns n / dilation, rounded up.
-static inline int steps(const int n, const int dilation)
-{
-    return dilation == 1 ? n : (n + dilation - 1) / dilation;
-}
-
-static inline window_axis axis_at(const int at, const int size, const int kernel_size,
-                                  const int stride, const int dilation, const int pad,
-                                  const int pad_end)
-{
-    window_axis a;
-    a.start = at * stride - pad;
-    // The smallest k with start + k * dilation >= 0, and the smallest one with it >= size.
-    a.first = a.start < 0 ? steps(-a.start, dilation) : 0;
-    a.last = a.start < size ? min(kernel_size, steps(size - a.start, dilation)) : 0;
-    a.first = min(a.first, a.last);
-#if P_OP == 2
-    a.counted = min(kernel_size, steps(size + pad_end - a.start, dilation));
-#else
-    a.counted = a.last - a.first;
-#endif
-    return a;
-}
 
 // power returns |v|^p and root v^(1/p) for Lp; both return v for other operators.
 static inline vec power(const vec v, const float p)
@@ -152,7 +123,7 @@ __kernel void pool_items(POOL_PARAMS)
             __global const elem *from = x + x_off + (long)plane * d * h * w;
             num best = START;
 #if P_INDICES
-            int found = -1, found_z = 0, found_y = 0, found_x = 0;
+            long found = -1;
 #endif
             for (int kz = az.first; kz < az.last; ++kz)
                 for (int ky = ay.first; ky < ay.last; ++ky) {
@@ -162,15 +133,11 @@ __kernel void pool_items(POOL_PARAMS)
                         const int ix = ax.start + kx * dw;
                         const num v = LOAD1(line + ix);
 #if P_OP == 0
-                        const int takes = TAKES(v, best);
+                        int takes = TAKES(v, best);
 #if P_INDICES
                         // The first element counts even when it is the lowest value of the dtype.
-                        if (takes || found < 0) {
-                            found = 1;
-                            found_z = iz;
-                            found_y = iy;
-                            found_x = ix;
-                        }
+                        takes |= found < 0;
+                        found = takes ? ((long)iz * h + iy) * w + ix : found;
 #endif
                         best = takes ? v : best;
 #else
@@ -186,8 +153,8 @@ __kernel void pool_items(POOL_PARAMS)
 #endif
             STORE1(best, y + y_off + to);
 #if P_INDICES
-            const long within = column_major ? ((long)found_x * h + found_y) * d + found_z
-                                             : ((long)found_z * h + found_y) * w + found_x;
+            const long within =
+                column_major ? (found % w * h + found / w % h) * d + found / w / h : found;
             indices[indices_off + to] = found < 0 ? -1 : (long)plane * d * h * w + within;
 #endif
         }

@@ -10,30 +10,6 @@
 
 /* ---- Gather ---------------------------------------------------------------------------------- */
 
-/* Returns the updates added to zeros of the shape of input 0. */
-static value_id add_at(grad_node *c, const char *op_type, value_id zeros, value_id indices,
-                       value_id updates)
-{
-    value_id v = grad_of_opset(c, GRAD_ADD(c, op_type, zeros, indices, updates), 18);
-    if (c->status == CLG_OK)
-        c->status = node_set_string(c->graph, c->graph->values[v].producer, "reduction", "add");
-    return v;
-}
-
-/* Returns v with axis `from` moved to place `to`. */
-static value_id move_axis(grad_node *c, value_id v, int rank, int from, int to)
-{
-    int64_t perm[CLG_MAX_RANK];
-    int n = 0;
-    if (from == to) return v;
-    for (int i = 0; i < rank; i++) {
-        if (n == to) perm[n++] = from;
-        if (i != from) perm[n++] = i;
-    }
-    if (n == to) perm[n++] = from;
-    return grad_set_ints(c, GRAD_ADD(c, "Transpose", v), "perm", (size_t)rank, perm);
-}
-
 /* Adds each row of the cotangent to the row of the input that it was: with the axis first. */
 void grad_pass_gather(grad_node *c)
 {
@@ -46,19 +22,20 @@ void grad_pass_gather(grad_node *c)
         return;
     }
     /* the axes of the indices to the front, the last of them first */
-    for (int i = 0; i < rank_i; i++) g = move_axis(c, g, rank_g, (int)axis + rank_i - 1, 0);
-    zeros = move_axis(c, zeros, rank, (int)axis, 0);
+    for (int i = 0; i < rank_i; i++) g = grad_move_axis(c, g, rank_g, (int)axis + rank_i - 1, 0);
+    zeros = grad_move_axis(c, zeros, rank, (int)axis, 0);
     const int64_t last = -1;
     const value_id at = GRAD_ADD(c, "Unsqueeze", grad_in(c, 1), grad_list(c, 1, &last));
     const value_id index = grad_set_int(c, GRAD_ADD(c, "Cast", at), "to", CLG_INT64);
-    const value_id sums = add_at(c, "ScatterND", zeros, index, g);
-    grad_give(c, 0, move_axis(c, sums, rank, 0, (int)axis));
+    const value_id sums = grad_add_at(c, "ScatterND", zeros, index, g);
+    grad_give(c, 0, grad_move_axis(c, sums, rank, 0, (int)axis));
 }
 
 void grad_pass_gather_elements(grad_node *c)
 {
     const value_id zeros = grad_fill_like(c, grad_in(c, 0), 0);
-    const value_id v = add_at(c, "ScatterElements", zeros, grad_in(c, 1), grad_cotangent(c, 0));
+    const value_id v =
+        grad_add_at(c, "ScatterElements", zeros, grad_in(c, 1), grad_cotangent(c, 0));
     grad_give(c, 0, grad_set_int(c, v, "axis", node_int(&c->node, "axis", 0)));
 }
 
@@ -69,7 +46,7 @@ void grad_pass_gather_nd(grad_node *c)
         return;
     }
     const value_id zeros = grad_fill_like(c, grad_in(c, 0), 0);
-    grad_give(c, 0, add_at(c, "ScatterND", zeros, grad_in(c, 1), grad_cotangent(c, 0)));
+    grad_give(c, 0, grad_add_at(c, "ScatterND", zeros, grad_in(c, 1), grad_cotangent(c, 0)));
 }
 
 /* ---- repetitions and sums -------------------------------------------------------------------- */

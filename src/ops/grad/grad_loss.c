@@ -33,12 +33,8 @@ static value_id mark_classes(grad_node *c, value_id classes)
     const int64_t channel = 1;
     const value_id depth =
         GRAD_ADD(c, "Gather", grad_dims(c, grad_in(c, 0)), grad_list(c, 1, &channel));
-    const int64_t first = 0;
-    const value_id off_on = grad_set_int(
-        c,
-        GRAD_ADD(c, "Concat", GRAD_ADD(c, "Unsqueeze", grad_number(c, 0), grad_list(c, 1, &first)),
-                 GRAD_ADD(c, "Unsqueeze", grad_number(c, 1), grad_list(c, 1, &first))),
-        "axis", 0);
+    const double numbers[2] = {0, 1};
+    const value_id off_on = grad_numbers(c, grad_fact(c, grad_out(c, 0))->dtype, 2, numbers);
     return grad_set_int(c, GRAD_ADD(c, "OneHot", classes, depth, off_on), "axis", 1);
 }
 

@@ -31,16 +31,6 @@ void grad_pass_transpose(grad_node *c)
 
 /* ---- Concat and Split ------------------------------------------------------------------------ */
 
-/* Returns the size of a value along an axis, as a list of one number. */
-static value_id size_along(grad_node *c, value_id v, int64_t axis)
-{
-    const shape *dims = &grad_fact(c, v)->dims;
-    const int64_t at = axis < 0 ? axis + dims->rank : axis;
-    if (dims->rank != RANK_UNKNOWN && at >= 0 && at < dims->rank && dims->dims[at] != DIM_UNKNOWN)
-        return grad_list(c, 1, &dims->dims[at]);
-    return GRAD_ADD(c, "Gather", GRAD_ADD(c, "Shape", v), grad_list(c, 1, &axis));
-}
-
 /* Adds a Split of the cotangent into the parts that the inputs were. */
 void grad_pass_concat(grad_node *c)
 {
@@ -52,7 +42,7 @@ void grad_pass_concat(grad_node *c)
         c->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
         return;
     }
-    for (size_t i = 0; i < n; i++) sizes[i] = size_along(c, grad_in(c, i), axis);
+    for (size_t i = 0; i < n; i++) sizes[i] = grad_size_along(c, grad_in(c, i), axis);
     const value_id all = grad_set_int(c, grad_add(c, "Concat", n, sizes), "axis", 0);
     for (size_t i = 0; i < n && c->status == CLG_OK; i++)
         c->status = graph_add_value(c->graph, "", &parts[i]);
@@ -92,7 +82,7 @@ void grad_pass_split(grad_node *c)
     memory_free(parts);
 }
 
-/* ---- Slice and Pad --------------------------------------------------------------------------- */
+/* ---- Slice --------------------------------------------------------------------------- */
 
 /* Adds clgraph.SliceGrad: zeros of the shape of the input, with the cotangent where the slice was.
  */
@@ -120,38 +110,7 @@ void grad_pass_slice_grad(grad_node *c)
     grad_give(c, 0, grad_add(c, "Slice", c->node.n_inputs - 1, inputs));
 }
 
-/* Takes the padding off again. The padding's constant has no part in it. */
-void grad_pass_pad(grad_node *c)
-{
-    size_t n;
-    const char *mode = node_string(&c->node, "mode", "constant");
-    const int64_t *given = node_ints(&c->node, "pads", &n);
-    if (strcmp(mode, "constant") != 0) {
-        grad_refuse(c, "mode '%s' repeats elements", mode);
-        return;
-    }
-    if (grad_wants(c, 2)) {
-        grad_refuse(c, "the constant of the padding depends on what is differentiated for");
-        return;
-    }
-    const value_id pads = given ? grad_list(c, n, given) : grad_in(c, 1);
-    const value_id axes = grad_in(c, 3), off = GRAD_ADD(c, "Neg", pads), zero = grad_number(c, 0);
-    const value_id inputs[4] = {grad_cotangent(c, 0), off, zero, axes};
-    const value_id made = grad_add(c, "Pad", axes == VALUE_NONE ? 3 : 4, inputs);
-    grad_give(c, 0, axes == VALUE_NONE ? made : grad_of_opset(c, made, 18));
-}
-
 /* ---- Dropout --------------------------------------------------------------------------------- */
-
-/* Returns the mask of what was kept; adds that output to the node if it lacks it. */
-static value_id mask_of(grad_node *c)
-{
-    value_id outputs[2] = {grad_out(c, 0), grad_out(c, 1)};
-    if (outputs[1] != VALUE_NONE || c->status != CLG_OK) return outputs[1];
-    c->status = graph_add_value(c->graph, "", &outputs[1]);
-    if (c->status == CLG_OK) c->status = node_add_output(c->graph, c->id, outputs[1]);
-    return outputs[1];
-}
 
 /* In training, opset 12 and later: passes on what was kept, scaled as it was. Else as Identity. */
 void grad_pass_dropout(grad_node *c)
@@ -172,6 +131,6 @@ void grad_pass_dropout(grad_node *c)
             grad_set_int(c, GRAD_ADD(c, "Cast", ratio), "to", grad_fact(c, grad_out(c, 0))->dtype);
         const value_id kept = GRAD_ADD(c, "Sub", grad_number(c, 1), cast);
         const value_id scaled = GRAD_ADD(c, "Div", g, kept);
-        grad_give(c, 0, GRAD_ADD(c, "Where", mask_of(c), scaled, grad_number(c, 0)));
+        grad_give(c, 0, GRAD_ADD(c, "Where", grad_need_output(c, 1), scaled, grad_number(c, 0)));
     }
 }

@@ -32,6 +32,22 @@ value_id grad_out(const grad_node *c, size_t k)
     return k < c->node.n_outputs ? c->node.outputs[k] : VALUE_NONE;
 }
 
+value_id grad_need_output(grad_node *c, size_t k)
+{
+    value_id made = VALUE_NONE;
+    node *n = &c->graph->nodes[c->id];
+    if (k < n->n_outputs && n->outputs[k] != VALUE_NONE) return n->outputs[k];
+    if (c->status == CLG_OK) c->status = graph_add_value(c->graph, "", &made);
+    if (c->status != CLG_OK) return VALUE_NONE;
+    if (k >= n->n_outputs) {
+        c->status = node_add_output(c->graph, c->id, made);
+    } else {
+        n->outputs[k] = made;
+        c->graph->values[made].producer = c->id;
+    }
+    return made;
+}
+
 value_id grad_cotangent(const grad_node *c, size_t k)
 {
     return k < c->node.n_outputs ? c->cotangents[k] : VALUE_NONE;
@@ -126,19 +142,30 @@ value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n, con
     return v;
 }
 
+/* Returns a constant of this shape, which has as many elements as there are numbers. */
+static value_id add_constant(grad_node *c, clg_dtype dtype, const shape *dims,
+                             const double *numbers)
+{
+    value_id made = VALUE_NONE;
+    tensor *t = NULL;
+    if (c->status == CLG_OK) c->status = tensor_create(dtype, dims, &t);
+    for (int64_t i = 0; c->status == CLG_OK && i < t->n_elements; i++)
+        tensor_set_float(t, i, numbers[i]);
+    if (c->status == CLG_OK) c->status = graph_add_constant(c->graph, "", t, &made);
+    tensor_free(t);
+    return made;
+}
+
 value_id grad_number(grad_node *c, double number)
 {
     const shape scalar = shape_scalar();
-    value_id made = VALUE_NONE;
-    tensor *t = NULL;
-    if (c->status == CLG_OK)
-        c->status = tensor_create(grad_fact(c, grad_out(c, 0))->dtype, &scalar, &t);
-    if (c->status == CLG_OK) {
-        tensor_set_float(t, 0, number);
-        c->status = graph_add_constant(c->graph, "", t, &made);
-    }
-    tensor_free(t);
-    return made;
+    return add_constant(c, grad_fact(c, grad_out(c, 0))->dtype, &scalar, &number);
+}
+
+value_id grad_numbers(grad_node *c, clg_dtype dtype, size_t n, const double *numbers)
+{
+    const shape dims = {.rank = 1, .dims = {(int64_t)n}};
+    return add_constant(c, dtype, &dims, numbers);
 }
 
 value_id grad_list(grad_node *c, size_t n, const int64_t *numbers)
@@ -173,12 +200,26 @@ value_id grad_expand_like(grad_node *c, value_id v, value_id like)
     return GRAD_ADD(c, "Expand", v, grad_dims(c, like));
 }
 
+value_id grad_size_along(grad_node *c, value_id v, int64_t axis)
+{
+    const shape *dims = &grad_fact(c, v)->dims;
+    const int64_t at = axis < 0 ? axis + dims->rank : axis;
+    if (dims->rank != RANK_UNKNOWN && at >= 0 && at < dims->rank && dims->dims[at] != DIM_UNKNOWN)
+        return grad_list(c, 1, &dims->dims[at]);
+    return GRAD_ADD(c, "Gather", GRAD_ADD(c, "Shape", v), grad_list(c, 1, &axis));
+}
+
 value_id grad_fill_like(grad_node *c, value_id like, double number)
+{
+    return grad_fill(c, grad_dims(c, like), grad_fact(c, like)->dtype, number);
+}
+
+value_id grad_fill(grad_node *c, value_id dims, clg_dtype dtype, double number)
 {
     const shape one = {.rank = 1, .dims = {1}};
     tensor *t = NULL;
-    const value_id made = GRAD_ADD(c, "ConstantOfShape", grad_dims(c, like));
-    if (c->status == CLG_OK) c->status = tensor_create(grad_fact(c, like)->dtype, &one, &t);
+    const value_id made = GRAD_ADD(c, "ConstantOfShape", dims);
+    if (c->status == CLG_OK) c->status = tensor_create(dtype, &one, &t);
     if (c->status == CLG_OK) {
         tensor_set_float(t, 0, number);
         c->status = node_set_tensor(c->graph, c->graph->values[made].producer, "value", t);
@@ -187,10 +228,57 @@ value_id grad_fill_like(grad_node *c, value_id like, double number)
     return made;
 }
 
+value_id grad_reduce(grad_node *c, const char *op_type, value_id v, size_t n, const int64_t *axes)
+{
+    const bool is_sum =
+        strcmp(op_type, "ReduceSum") == 0; /* its axes are an input since opset 13 */
+    if (is_sum || graph_opset(c->graph, "") >= 18)
+        return GRAD_ADD(c, op_type, v, grad_list(c, n, axes));
+    return grad_set_ints(c, GRAD_ADD(c, op_type, v), "axes", n, axes);
+}
+
 value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes)
 {
-    if (graph_opset(c->graph, "") >= 18) return GRAD_ADD(c, "ReduceMean", v, grad_list(c, n, axes));
-    return grad_set_ints(c, GRAD_ADD(c, "ReduceMean", v), "axes", n, axes);
+    return grad_reduce(c, "ReduceMean", v, n, axes);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+value_id grad_move_axis(grad_node *c, value_id v, int rank, int from, int to)
+{
+    int64_t perm[CLG_MAX_RANK];
+    int n = 0;
+    if (from == to) return v;
+    for (int i = 0; i < rank; i++) {
+        if (n == to) perm[n++] = from;
+        if (i != from) perm[n++] = i;
+    }
+    if (n == to) perm[n++] = from;
+    return grad_set_ints(c, GRAD_ADD(c, "Transpose", v), "perm", (size_t)rank, perm);
+}
+
+value_id grad_add_at(grad_node *c, const char *op_type, value_id zeros, value_id indices,
+                     value_id updates)
+{
+    value_id v = grad_of_opset(c, GRAD_ADD(c, op_type, zeros, indices, updates), 18);
+    if (c->status == CLG_OK)
+        c->status = node_set_string(c->graph, c->graph->values[v].producer, "reduction", "add");
+    return v;
+}
+
+value_id grad_add_rows(grad_node *c, value_id v, int rank, int axis, value_id places, value_id n)
+{
+    const int64_t first = 1, end = CLG_MAX_RANK, last = -1;
+    value_id dims = n;
+    v = grad_move_axis(c, v, rank, axis, 0);
+    if (rank > 1) {
+        const value_id rest = GRAD_ADD(c, "Slice", GRAD_ADD(c, "Shape", v), grad_list(c, 1, &first),
+                                       grad_list(c, 1, &end));
+        dims = grad_set_int(c, GRAD_ADD(c, "Concat", n, rest), "axis", 0);
+    }
+    const value_id zeros = grad_fill(c, dims, grad_fact(c, grad_out(c, 0))->dtype, 0);
+    const value_id at = GRAD_ADD(c, "Unsqueeze", places, grad_list(c, 1, &last));
+    return grad_move_axis(c, grad_add_at(c, "ScatterND", zeros, at, v), rank, 0, axis);
 }
 
 void grad_give(grad_node *c, size_t i, value_id cotangent)

@@ -3,9 +3,10 @@
  * Rules of normalisations: y = xhat scale + bias, where xhat is x without its mean and divided by
  * its deviation. With h = g scale and means over the normalised elements, the cotangent of x is
  * (h - mean(h) - xhat mean(h xhat)) / deviation; statistics that are given do not depend on x, and
- * it is h / deviation.
+ * it is h / deviation. grad_norm_more.c has normalisations of other kinds.
  */
 #include "ops/grad/grad_rule.h"
+#include "ops/reduce/moments.h"
 
 /* Returns 1 / sqrt(variance + epsilon). */
 static value_id inverse_deviation(grad_node *c, value_id variance, float fallback)
@@ -15,7 +16,40 @@ static value_id inverse_deviation(grad_node *c, value_id variance, float fallbac
     return GRAD_ADD(c, "Reciprocal", GRAD_ADD(c, "Sqrt", sum));
 }
 
-/* ---- BatchNormalization ---------------------------------------------------------------------- */
+/* ---- by statistics of x itself --------------------------------------------------------------- */
+
+/* A normalisation of x over some of its axes. */
+typedef struct statistics {
+    int64_t axes[CLG_MAX_RANK];
+    size_t n_axes; /* 0: each element alone */
+    bool centred;  /* the mean is subtracted */
+    value_id normal, inverse;
+} statistics;
+
+static value_id mean_of(grad_node *c, const statistics *s, value_id v)
+{
+    return s->n_axes == 0 ? v : grad_mean(c, v, s->n_axes, s->axes);
+}
+
+/* Computes normal and inverse; axes and centred are set. */
+static void normalise(grad_node *c, statistics *s, value_id x, float epsilon)
+{
+    const value_id d = s->centred ? GRAD_ADD(c, "Sub", x, mean_of(c, s, x)) : x;
+    const value_id variance = mean_of(c, s, GRAD_ADD(c, "Mul", d, d));
+    s->inverse = inverse_deviation(c, variance, epsilon);
+    s->normal = GRAD_ADD(c, "Mul", d, s->inverse);
+}
+
+/* Returns the cotangent of x from h, that of the normalised elements. */
+static value_id through_statistics(grad_node *c, const statistics *s, value_id h)
+{
+    const value_id along = mean_of(c, s, GRAD_ADD(c, "Mul", h, s->normal));
+    value_id rest = GRAD_ADD(c, "Sub", h, GRAD_ADD(c, "Mul", s->normal, along));
+    if (s->centred) rest = GRAD_ADD(c, "Sub", rest, mean_of(c, s, h));
+    return GRAD_ADD(c, "Mul", rest, s->inverse);
+}
+
+/* ---- channels: BatchNormalization and InstanceNormalization ---------------------------------- */
 
 /* Returns a value of rank 1, one number for each channel, in the dtype of output 0 and with axes of
  * size 1 for those after the channel's. */
@@ -38,12 +72,42 @@ static value_id sum_channels(grad_node *c, value_id v, value_id like_channels, s
     return sums;
 }
 
+/* Gives the cotangents of x, scale and bias of a normalisation of channels. */
+static void give_channels(grad_node *c, statistics *s, int rank)
+{
+    const value_id g = grad_cotangent(c, 0), scale = of_channels(c, grad_in(c, 1), rank);
+    normalise(c, s, grad_in(c, 0), 1e-5f);
+    if (grad_wants(c, 0)) grad_give(c, 0, through_statistics(c, s, GRAD_ADD(c, "Mul", g, scale)));
+    if (grad_wants(c, 1))
+        grad_give(c, 1, sum_channels(c, GRAD_ADD(c, "Mul", g, s->normal), scale, 1));
+    if (grad_wants(c, 2)) grad_give(c, 2, sum_channels(c, g, scale, 2));
+}
+
+/* By statistics of the batch. Running mean and variance are state, whose gradient is zero as in
+ * PyTorch, which updates them without recording it. */
+static void give_trained(grad_node *c, int rank)
+{
+    statistics s = {.centred = true};
+    if (grad_cotangent(c, 0) == VALUE_NONE) return;
+    for (int i = 0; i < rank; i++)
+        if (i != 1) s.axes[s.n_axes++] = i;
+    give_channels(c, &s, rank);
+}
+
 void grad_pass_batchnorm(grad_node *c)
 {
     const int rank = grad_rank(c, 0);
     const value_id g = grad_cotangent(c, 0);
-    if (node_int(&c->node, "training_mode", 0) != 0 || c->node.opset < 7) {
-        grad_refuse(c, "in training it has no rule yet");
+    if (c->node.opset < 7) {
+        grad_refuse(c, "before opset 7 it has no rule");
+        return;
+    }
+    if (node_int(&c->node, "spatial", 1) == 0) {
+        grad_refuse(c, "with spatial 0 each element has its own statistics");
+        return;
+    }
+    if (norm_batch_trains(&c->node)) {
+        give_trained(c, rank);
         return;
     }
     if (grad_wants(c, 3) || grad_wants(c, 4)) {
@@ -63,44 +127,110 @@ void grad_pass_batchnorm(grad_node *c)
     if (grad_wants(c, 2)) grad_give(c, 2, sum_channels(c, g, scale, 2));
 }
 
-/* ---- LayerNormalization and RMSNormalization ------------------------------------------------- */
-
-/* Returns the mean of v over the normalised axes, from `axis` on, which stay with size 1. */
-static value_id mean_of(grad_node *c, value_id v, int axis, int rank)
-{
-    int64_t axes[CLG_MAX_RANK];
-    size_t n = 0;
-    for (int i = axis; i < rank; i++) axes[n++] = i;
-    return grad_mean(c, v, n, axes);
-}
-
-static void give_normalised(grad_node *c, bool centred)
+void grad_pass_instancenorm(grad_node *c)
 {
     const int rank = grad_rank(c, 0);
-    int64_t axis = node_int(&c->node, "axis", -1);
+    statistics s = {.centred = true};
+    for (int i = 2; i < rank; i++) s.axes[s.n_axes++] = i;
+    give_channels(c, &s, rank);
+}
+
+/* ---- GroupNormalization ---------------------------------------------------------------------- */
+
+/* Returns v, of the shape of input 0, as [N, groups, elements of a group]. */
+static value_id in_groups(grad_node *c, value_id v, int64_t n_groups)
+{
+    const shape *dims = &grad_fact(c, grad_in(c, 0))->dims;
+    int64_t to[3] = {0, n_groups, 1}; /* 0: as it is */
+    for (int i = 1; i < dims->rank && to[2] >= 0; i++)
+        to[2] = dims->dims[i] == DIM_UNKNOWN ? -1 : to[2] * dims->dims[i];
+    if (to[2] > 0) to[2] /= n_groups;
+    return GRAD_ADD(c, "Reshape", v, grad_list(c, 3, to));
+}
+
+/* Up to opset 20 scale and bias have a number for each group, then one for each channel. */
+void grad_pass_groupnorm(grad_node *c)
+{
+    const int rank = grad_rank(c, 0);
+    const int64_t n_groups = node_int(&c->node, "num_groups", 1), last = 1;
+    const bool by_group = c->node.opset < 21;
     const value_id x = grad_in(c, 0), g = grad_cotangent(c, 0);
+    const value_id scale = by_group
+                               ? GRAD_ADD(c, "Unsqueeze", grad_in(c, 1), grad_list(c, 1, &last))
+                               : of_channels(c, grad_in(c, 1), rank);
+    const value_id own = by_group ? in_groups(c, g, n_groups) : g;
+    const value_id h = GRAD_ADD(c, "Mul", own, scale);
+    statistics s = {.axes = {2}, .n_axes = 1, .centred = true};
+    normalise(c, &s, in_groups(c, x, n_groups), 1e-5f);
+    if (grad_wants(c, 0)) {
+        const value_id made = through_statistics(c, &s, by_group ? h : in_groups(c, h, n_groups));
+        grad_give(c, 0, grad_reshape_like(c, made, x));
+    }
+    if (grad_wants(c, 1)) {
+        const value_id normal = by_group ? s.normal : grad_reshape_like(c, s.normal, x);
+        grad_give(c, 1, sum_channels(c, GRAD_ADD(c, "Mul", own, normal), scale, 1));
+    }
+    if (grad_wants(c, 2)) grad_give(c, 2, sum_channels(c, own, scale, 2));
+}
+
+/* ---- rows: LayerNormalization and RMSNormalization ------------------------------------------- */
+
+/* Sets the axes from `axis` on, which counts from the end where it is negative; refuses where there
+ * is none. */
+static bool set_rows(grad_node *c, statistics *s, int64_t axis, int rank)
+{
     if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank || grad_cotangent(c, 1) != VALUE_NONE ||
-        grad_cotangent(c, 2) != VALUE_NONE) {
+    if (axis < 0 || axis >= rank) {
+        grad_refuse(c, "axis does not fit the input");
+        return false;
+    }
+    for (int64_t i = axis; i < rank; i++) s->axes[s->n_axes++] = i;
+    return true;
+}
+
+static void give_rows(grad_node *c, bool centred)
+{
+    statistics s = {.centred = centred};
+    const value_id g = grad_cotangent(c, 0), scale = grad_in(c, 1);
+    if (grad_cotangent(c, 1) != VALUE_NONE || grad_cotangent(c, 2) != VALUE_NONE) {
         grad_refuse(c, "the result depends on its mean or deviation");
         return;
     }
-    const value_id d = centred ? GRAD_ADD(c, "Sub", x, mean_of(c, x, (int)axis, rank)) : x;
-    const value_id variance = mean_of(c, GRAD_ADD(c, "Mul", d, d), (int)axis, rank);
-    const value_id inverse = inverse_deviation(c, variance, 1e-5f);
-    const value_id normal = GRAD_ADD(c, "Mul", d, inverse);
-    if (grad_wants(c, 0)) {
-        const value_id h = GRAD_ADD(c, "Mul", g, grad_in(c, 1));
-        const value_id along = mean_of(c, GRAD_ADD(c, "Mul", h, normal), (int)axis, rank);
-        value_id rest = GRAD_ADD(c, "Sub", h, GRAD_ADD(c, "Mul", normal, along));
-        if (centred) rest = GRAD_ADD(c, "Sub", rest, mean_of(c, h, (int)axis, rank));
-        grad_give(c, 0, GRAD_ADD(c, "Mul", rest, inverse));
-    }
-    if (grad_wants(c, 1))
-        grad_give(c, 1, grad_sum_to(c, GRAD_ADD(c, "Mul", g, normal), grad_in(c, 1)));
+    if (!set_rows(c, &s, node_int(&c->node, "axis", -1), grad_rank(c, 0))) return;
+    normalise(c, &s, grad_in(c, 0), 1e-5f);
+    if (grad_wants(c, 0)) grad_give(c, 0, through_statistics(c, &s, GRAD_ADD(c, "Mul", g, scale)));
+    if (grad_wants(c, 1)) grad_give(c, 1, grad_sum_to(c, GRAD_ADD(c, "Mul", g, s.normal), scale));
     if (grad_wants(c, 2)) grad_give(c, 2, grad_sum_to(c, g, grad_in(c, 2)));
 }
 
-void grad_pass_layernorm(grad_node *c) { give_normalised(c, true); }
+void grad_pass_layernorm(grad_node *c) { give_rows(c, true); }
 
-void grad_pass_rmsnorm(grad_node *c) { give_normalised(c, false); }
+void grad_pass_rmsnorm(grad_node *c) { give_rows(c, false); }
+
+/* com.microsoft's SkipLayerNormalization and SkipSimplifiedLayerNormalization, which lacks beta:
+ * the rows of x + skip + bias, the sum, which is output 3. */
+static void give_skip(grad_node *c, bool centred)
+{
+    statistics s = {.centred = centred};
+    const size_t bias = centred ? 4 : 3;
+    const value_id g = grad_cotangent(c, 0), gamma = grad_in(c, 2);
+    value_id total = grad_cotangent(c, 3);
+    if (!set_rows(c, &s, -1, grad_rank(c, 0))) return;
+    if (g != VALUE_NONE) {
+        value_id sum = GRAD_ADD(c, "Add", grad_in(c, 0), grad_in(c, 1));
+        if (grad_in(c, bias) != VALUE_NONE) sum = GRAD_ADD(c, "Add", sum, grad_in(c, bias));
+        normalise(c, &s, sum, 1e-12f);
+        const value_id part = through_statistics(c, &s, GRAD_ADD(c, "Mul", g, gamma));
+        total = total == VALUE_NONE ? part : GRAD_ADD(c, "Add", total, part);
+        if (grad_wants(c, 2))
+            grad_give(c, 2, grad_sum_to(c, GRAD_ADD(c, "Mul", g, s.normal), gamma));
+        if (centred && grad_wants(c, 3)) grad_give(c, 3, grad_sum_to(c, g, grad_in(c, 3)));
+    }
+    grad_give(c, 0, total);
+    if (grad_wants(c, 1)) grad_give(c, 1, grad_sum_to(c, total, grad_in(c, 1)));
+    if (grad_wants(c, bias)) grad_give(c, bias, grad_sum_to(c, total, grad_in(c, bias)));
+}
+
+void grad_pass_skip_layernorm(grad_node *c) { give_skip(c, true); }
+
+void grad_pass_skip_rmsnorm(grad_node *c) { give_skip(c, false); }

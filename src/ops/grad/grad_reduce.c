@@ -62,6 +62,41 @@ void grad_pass_reduce_mean(grad_node *c)
     grad_give(c, 0, spread(c, g));
 }
 
+/* The cotangent of an element is the product of the others: of those before it and those after it,
+ * which holds where elements are 0, too. Of several axes, one is reduced after the other. */
+void grad_pass_reduce_prod(grad_node *c)
+{
+    int64_t axes[OP_MAX_INTS];
+    value_id stages[CLG_MAX_RANK];
+    size_t n;
+    const int64_t all = -1, first = 0;
+    const value_id x = grad_in(c, 0), g = grad_cotangent(c, 0);
+    const bool known = grad_ints(c, 1, "axes", axes, &n), whole = !known || n == 0;
+    if (reduces_nothing(c)) {
+        grad_give(c, 0, g);
+        return;
+    }
+    if ((!known && grad_in(c, 1) != VALUE_NONE) || (known && n > CLG_MAX_RANK)) {
+        grad_refuse(c, "the axes are not known before the run");
+        return;
+    }
+    if (whole) { /* all elements are one row */
+        axes[0] = first;
+        n = 1;
+    }
+    stages[0] = whole ? GRAD_ADD(c, "Reshape", x, grad_list(c, 1, &all)) : x;
+    for (size_t i = 1; i < n; i++)
+        stages[i] = grad_reduce(c, "ReduceProd", stages[i - 1], 1, &axes[i - 1]);
+    value_id v = whole ? GRAD_ADD(c, "Reshape", g, grad_list(c, 1, &all)) : with_reduced_axes(c, g);
+    for (size_t i = n; i-- > 0;) {
+        const value_id axis = grad_list(c, 1, &axes[i]);
+        const value_id before = grad_products_before(c, stages[i], axis, false),
+                       after = grad_products_before(c, stages[i], axis, true);
+        v = GRAD_ADD(c, "Mul", v, GRAD_ADD(c, "Mul", before, after));
+    }
+    grad_give(c, 0, whole ? grad_reshape_like(c, v, x) : v);
+}
+
 /* Divides the cotangent equally among the elements that are the largest, or smallest. */
 static void give_to_results(grad_node *c, value_id g, value_id y)
 {

@@ -91,14 +91,27 @@ void grad_pass_concat(grad_node *c);
 void grad_pass_split(grad_node *c);
 void grad_pass_slice(grad_node *c);
 void grad_pass_slice_grad(grad_node *c);
-void grad_pass_pad(grad_node *c);
 void grad_pass_dropout(grad_node *c);
+/* grad_pad.c */
+void grad_pass_pad(grad_node *c);
+void grad_pass_centre(grad_node *c); /* CenterCropPad */
+/* grad_scatter.c */
+void grad_pass_scatter_elements(grad_node *c);
+void grad_pass_scatter_nd(grad_node *c);
+void grad_pass_topk(grad_node *c);
+void grad_pass_compress(grad_node *c);
+void grad_pass_reverse_sequence(grad_node *c);
+void grad_pass_onehot(grad_node *c);
+void grad_pass_range(grad_node *c);
+/* grad_resize.c */
+void grad_pass_resize(grad_node *c);
 /* grad_product.c */
 void grad_pass_matmul(grad_node *c);
 void grad_pass_gemm(grad_node *c);
 /* grad_reduce.c */
 void grad_pass_reduce_sum(grad_node *c);
 void grad_pass_reduce_mean(grad_node *c);
+void grad_pass_reduce_prod(grad_node *c);
 void grad_pass_reduce_extreme(grad_node *c); /* ReduceMax and ReduceMin */
 void grad_pass_reduce_formula(grad_node *c); /* g and y with the axes that are reduced */
 void grad_pass_global_average(grad_node *c);
@@ -117,9 +130,29 @@ void grad_pass_depth_to_space(grad_node *c);
 void grad_pass_space_to_depth(grad_node *c);
 void grad_pass_einsum(grad_node *c);
 /* grad_norm.c */
-void grad_pass_batchnorm(grad_node *c); /* with given statistics, as in prediction */
+void grad_pass_batchnorm(grad_node *c);
+void grad_pass_instancenorm(grad_node *c);
+void grad_pass_groupnorm(grad_node *c);
 void grad_pass_layernorm(grad_node *c);
 void grad_pass_rmsnorm(grad_node *c);
+void grad_pass_skip_layernorm(grad_node *c);
+void grad_pass_skip_rmsnorm(grad_node *c);
+/* grad_norm_more.c */
+void grad_pass_lp_normalization(grad_node *c);
+void grad_pass_mean_variance(grad_node *c);
+void grad_pass_lrn(grad_node *c);
+/* grad_scan.c */
+void grad_pass_cumprod(grad_node *c);
+void grad_pass_linear_scan(grad_node *c);
+/* grad_pool.c */
+void grad_pass_max_pool(grad_node *c);
+void grad_pass_max_pool_grad(grad_node *c);
+void grad_pass_max_unpool(grad_node *c);
+void grad_pass_average_pool(grad_node *c);
+void grad_pass_average_pool_grad(grad_node *c);
+void grad_pass_lp_pool(grad_node *c);
+void grad_pass_global_lp_pool(grad_node *c);
+void grad_pass_sum_pool_grad(grad_node *c);
 /* grad_loss.c */
 void grad_pass_likelihood(grad_node *c);
 void grad_pass_cross_entropy(grad_node *c);
@@ -131,6 +164,8 @@ void grad_refuse(grad_node *c, const char *format, ...) CLG_PRINTF(2, 3);
 /* Returns input i, or output k. */
 value_id grad_in(const grad_node *c, size_t i);
 value_id grad_out(const grad_node *c, size_t k);
+/* Returns output k, which is added to the node where it lacks or omits it; it has those before. */
+value_id grad_need_output(grad_node *c, size_t k);
 /* Returns the cotangent of output k; VALUE_NONE: the result does not depend on this output. */
 value_id grad_cotangent(const grad_node *c, size_t k);
 /* Returns whether the cotangent of input i is wanted. */
@@ -161,10 +196,16 @@ value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n,
                        const int64_t *numbers);
 /* Returns a constant scalar with the dtype of output 0. */
 value_id grad_number(grad_node *c, double number);
+/* Returns a constant list of numbers. */
+value_id grad_numbers(grad_node *c, clg_dtype dtype, size_t n, const double *numbers);
 /* Returns a constant list of int64. */
 value_id grad_list(grad_node *c, size_t n, const int64_t *numbers);
 /* Returns the dimensions of a value as int64. */
 value_id grad_dims(grad_node *c, value_id v);
+/* Returns the size of a value along an axis, as a list of one int64. */
+value_id grad_size_along(grad_node *c, value_id v, int64_t axis);
+/* Returns a value of these dimensions, of which each element is `number`. */
+value_id grad_fill(grad_node *c, value_id dims, clg_dtype dtype, double number);
 /* Returns a value of the shape and dtype of `like` of which each element is `number`. */
 value_id grad_fill_like(grad_node *c, value_id like, double number);
 /* Returns v, which may have been broadcast from the shape of `like`, summed to that shape. */
@@ -173,8 +214,21 @@ value_id grad_sum_to(grad_node *c, value_id v, value_id like);
 value_id grad_reshape_like(grad_node *c, value_id v, value_id like);
 /* Returns v broadcast to the shape of `like`. */
 value_id grad_expand_like(grad_node *c, value_id v, value_id like);
-/* Returns the mean of v over these axes, which stay with size 1. */
+/* Returns a reduction of v over these axes, at least one, which stay with size 1. */
+value_id grad_reduce(grad_node *c, const char *op_type, value_id v, size_t n, const int64_t *axes);
+/* Returns the products of the elements of v before each one along an axis, a list or scalar of an
+ * integer; with `reverse` of those after it. */
+value_id grad_products_before(grad_node *c, value_id v, value_id axis, bool reverse);
+/* Returns the mean of v, as grad_reduce. */
 value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes);
+/* Returns v, of this rank, with axis `from` moved to place `to`. */
+value_id grad_move_axis(grad_node *c, value_id v, int rank, int from, int to);
+/* Returns zeros to which ScatterElements or ScatterND adds the updates. */
+value_id grad_add_at(grad_node *c, const char *op_type, value_id zeros, value_id indices,
+                     value_id updates);
+/* Returns n zeros along an axis of v, of this rank, to which each row i of v is added at places[i],
+ * a list of int64. Rows of one place are summed in their order. */
+value_id grad_add_rows(grad_node *c, value_id v, int rank, int axis, value_id places, value_id n);
 /* Sets the cotangent of input i; without effect where it is not wanted. Once for each input. */
 void grad_give(grad_node *c, size_t i, value_id cotangent);
 

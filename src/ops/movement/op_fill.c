@@ -266,7 +266,7 @@ static const op_types onehot_types[] = {
 
 const op_row op_rows_fill[] = {
     {.name = "Range",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_range),
      .batch = BATCH_SHAPES(batch_pass_range, 0),
      .since = 27,
      OP_INPUTS(3, 3, "T"),
@@ -277,7 +277,7 @@ const op_row op_rows_fill[] = {
      .eval = range_eval,
      .lower = range_lower},
     {.name = "Range",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_range),
      .batch = BATCH_SHAPES(batch_pass_range, 0),
      .since = 11,
      .until = 26,
@@ -307,7 +307,7 @@ const op_row op_rows_fill[] = {
      .infer = trilu_infer,
      .lower = trilu_lower},
     {.name = "OneHot",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_onehot),
      .batch = OP_BATCH(.pass = batch_pass_onehot, .rows = 1, .attribute = "axis", .fallback = -1),
      .since = 9,
      OP_INPUTS(3, 3, "IDT"),

@@ -309,7 +309,7 @@ const op_row op_rows_pad[] = {
      PAD},
     {.since = 18, OP_INPUTS(2, 4, "TPTI"), .types = types, .attributes = attributes11, PAD},
     {.name = "CenterCropPad",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_centre),
      .since = 18,
      OP_INPUTS(2, 2, "TI"),
      OP_OUTPUTS(1, 1, "T"),

@@ -73,7 +73,7 @@ static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
 const op_row op_rows_reverse[] = {
     {.name = "ReverseSequence",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_reverse_sequence),
      .batch = BATCH_BY(batch_pass_reverse, 3),
      .since = 10,
      OP_INPUTS(2, 2, "TI"),

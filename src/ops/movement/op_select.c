@@ -204,7 +204,7 @@ static const op_row nonzero_stages[] = {
 
 static const op_row compress_stages[] = {
     {.name = "Compress",
-     .grad = GRAD_LATER,
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      OP_INPUTS(2, 2, "TB"),
      OP_OUTPUTS(2, 2, "NI"),
      .types = types,
@@ -212,7 +212,7 @@ static const op_row compress_stages[] = {
      .infer = compress_count_infer,
      .lower = compress_count_lower},
     {.name = "Compress",
-     .grad = GRAD_LATER,
+     .grad = GRAD_NONE(GRAD_OF_PASSES),
      OP_INPUTS(4, 4, "TBNI"),
      OP_OUTPUTS(1, 1, "T"),
      .types = types,
@@ -233,7 +233,7 @@ const op_row op_rows_select[] = {
      .eval = nonzero_eval,
      .stages = nonzero_stages},
     {.name = "Compress",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_compress),
      .batch = BATCH_NEVER("the size of its result depends on all rows"),
      .since = 9,
      OP_INPUTS(2, 2, "TB"),

@@ -123,7 +123,12 @@ static clg_status slice_infer(op_context *c)
             known = op_need_ints(c, 3, s.axes, &s.n_axes, &status) && known;
         if (s.has_steps && status == CLG_OK)
             known = op_need_ints(c, 4, s.steps, &s.n_steps, &status) && known;
-        if (!known) return status;
+        CLG_TRY(status);
+        if (!known) { /* the rank at least */
+            for (int i = 0; i < in->rank; i++) out.dims[i] = DIM_UNKNOWN;
+            fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
+            return CLG_OK;
+        }
     }
     status = slice_ranges(&s, in, ranges);
     if (status != CLG_OK) return op_error(c, status, "%s", error_text());

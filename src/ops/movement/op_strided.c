@@ -66,7 +66,16 @@ static clg_status expand_infer(op_context *c)
     size_t n;
     shape wanted, out;
     clg_status status = CLG_OK;
-    if (!op_need_ints(c, 1, dims, &n, &status)) return status;
+    if (!op_need_ints(c, 1, dims, &n, &status)) {
+        bool known;
+        CLG_TRY(status);
+        CLG_TRY(op_need_dims(c, 1, &known, &wanted)); /* the rank at least */
+        const int rank = c->inputs[0].dims.rank;
+        if (wanted.rank == RANK_UNKNOWN) return CLG_OK;
+        while (wanted.rank < rank) wanted.dims[wanted.rank++] = DIM_UNKNOWN;
+        fact_set(&c->outputs[0], c->inputs[0].dtype, &wanted);
+        return CLG_OK;
+    }
     status = shape_make(n, dims, &wanted);
     if (status == CLG_OK && !shape_is_known(&wanted))
         status = error_set(CLG_ERROR_SHAPE, "the shape to expand to has a negative dimension");

@@ -23,6 +23,11 @@ typedef struct moments_job {
 /* Appends the steps of the normalisation to a candidate. */
 void moments_append(lower_context *c, candidate *impl, const moments_job *j);
 
+/* Returns whether a BatchNormalization has outputs that only training has. */
+bool norm_asks_for_statistics(const node *n);
+/* Returns whether a BatchNormalization is in training mode: by training_mode from opset 14 on;
+ * before that, by its outputs. */
+bool norm_batch_trains(const node *n);
 /* Returns whether the stash_type of a GroupNormalization is narrower than its input, of this dtype
  * (NONE: unknown): such a node is decomposed (passes/decompose/pass_stash.c). */
 bool norm_stash_rounds(const node *n, clg_dtype dtype);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers ArgMax, ArgMin, CumSum and CumProd: reductions and scans along one axis. Kernels:
+ * Lowers ArgMax, ArgMin, CumSum and CumProd: reductions and scans along one axis; and the internal
+ * clgraph.LinearScan, y[k] = a[k] y[k-1] + b[k] along an axis, which gradients add. Kernels:
  * cl/reduce/arg.cl.
  */
 #include "ops/batch/batch_rule.h"
@@ -8,6 +9,8 @@
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
+
+#include <string.h>
 
 #define SIMD_LANES 16       /* P_LANES: adjacent columns per work-item */
 #define GROUP_MIN_LENGTH 64 /* shortest row for a GPU's work-group; estimated, not measured */
@@ -42,11 +45,14 @@ static void emit(lower_context *c, const char *entry, const axis_walk *w, bool m
                      "P_REVERSE=%d P_PRODUCT=%d P_INDEX=%d P_VEC=1",
                      (int)dtype, dtype == CLG_FLOAT64, max, last, group, lanes, exclusive, reverse,
                      product, wide_index ? 64 : 32);
+    const bool linear = strcmp(entry, "linear_scan") == 0;
     step *s = step_kernel(b, step_candidate(b, entry), "arg", entry, prelude);
     grid_arg(c, s, wide_index, w->outer);
     grid_arg(c, s, wide_index, w->n);
     grid_arg(c, s, wide_index, w->inner);
-    STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_output(0), c->outputs[0].dtype});
+    STEP_BUFFERS(b, s, {operand_input(0), dtype});
+    if (linear) STEP_BUFFERS(b, s, {operand_input(1), dtype});
+    STEP_BUFFERS(b, s, {operand_output(0), c->outputs[0].dtype});
     grid_range_1d(c, s, w->outer * (group > 1 ? group : (w->inner + lanes - 1) / lanes));
     s->bytes = (double)w->outer * (double)w->n * (double)w->inner * (double)dtype_size(dtype);
 }
@@ -113,6 +119,31 @@ static clg_status scan_lower(lower_context *c)
     return CLG_OK;
 }
 
+/* ---- LinearScan ------------------------------------------------------------------------------ */
+
+static clg_status linear_infer(op_context *c)
+{
+    int axis;
+    const tensor *t = op_need(c, 2);
+    const shape *a = &c->inputs[0].dims, *b = &c->inputs[1].dims;
+    if (t && find_axis(t, a->rank, &axis) != CLG_OK)
+        return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
+    if (shape_is_known(a) && shape_is_known(b) && !shape_equal(a, b))
+        return op_error(c, CLG_ERROR_SHAPE, "factors and summands have different shapes");
+    fact_set(&c->outputs[0], c->inputs[0].dtype, b);
+    return CLG_OK;
+}
+
+static clg_status linear_lower(lower_context *c)
+{
+    int axis;
+    CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
+    CLG_TRY(find_axis(c->inputs[2].known, c->inputs[0].dims.rank, &axis));
+    const axis_walk w = walk_along(&c->inputs[0].dims, axis);
+    emit(c, "linear_scan", &w, false, false, 1, false, node_int(c->node, "reverse", 0) != 0, false);
+    return CLG_OK;
+}
+
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute arg_attributes[] = {
@@ -129,6 +160,11 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
                                                 DTYPE_BIT(CLG_UINT64)},
                                       {'A', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
                                       {0, 0}};
+
+static const op_attribute linear_attributes[] = {{"reverse", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                                 {0}};
+static const op_types linear_types[] = {
+    {'T', DTYPES_FLOAT}, {'A', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define ARG(op_name, is_max)                                                                       \
     {                                                                                              \
@@ -155,6 +191,16 @@ const op_row op_rows_arg[] = {
     ARG("ArgMax", true),
     ARG("ArgMin", false),
     SCAN("CumSum", 11, false, GRAD_BY(grad_pass_cumsum)),
-    SCAN("CumProd", 26, true, GRAD_LATER),
+    SCAN("CumProd", 26, true, GRAD_BY(grad_pass_cumprod)),
+    {.name = "LinearScan",
+     .domain = "clgraph",
+     .since = 1,
+     .grad = GRAD_BY(grad_pass_linear_scan),
+     OP_INPUTS(3, 3, "TTA"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = linear_types,
+     .attributes = linear_attributes,
+     .infer = linear_infer,
+     .lower = linear_lower},
 };
 const size_t n_op_rows_arg = sizeof op_rows_arg / sizeof op_rows_arg[0];

@@ -10,6 +10,20 @@
 #include "ops/movement/strided.h"
 #include "ops/reduce/moments.h"
 
+/* ---- training -------------------------------------------------------------------------------- */
+
+bool norm_asks_for_statistics(const node *n)
+{
+    for (size_t i = 1; i < n->n_outputs; i++)
+        if (n->outputs[i] != VALUE_NONE) return true;
+    return false;
+}
+
+bool norm_batch_trains(const node *n)
+{
+    return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : norm_asks_for_statistics(n);
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef struct moments_plan {
@@ -236,7 +250,7 @@ static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY
 
 const op_row op_rows_moments[] = {
     {.name = "MeanVarianceNormalization",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_mean_variance),
      .batch = BATCH_BY(batch_pass_moments, 1),
      .since = 9,
      OP_INPUTS(1, 1, "T"),

@@ -36,25 +36,11 @@ static double tensor_bytes(const lower_operand *x, double times)
 
 /* ---- BatchNormalization ---------------------------------------------------------------------- */
 
-static bool asks_for_statistics(const node *n)
-{
-    for (size_t i = 1; i < n->n_outputs; i++)
-        if (n->outputs[i] != VALUE_NONE) return true;
-    return false;
-}
-
-/* Returns whether the node is in training mode: by training_mode from opset 14 on; before that, by
- * the outputs that only training has (batch_check rejects an is_test that contradicts them). */
-static bool batch_trains(const node *n)
-{
-    return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : asks_for_statistics(n);
-}
-
 static clg_status batch_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
     const bool is_test = n->opset >= 7 || node_int(n, "is_test", 0) != 0;
-    if (n->opset >= 7 || is_test != asks_for_statistics(n)) return CLG_OK;
+    if (n->opset >= 7 || is_test != norm_asks_for_statistics(n)) return CLG_OK;
     return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                      "%s has is_test %d and %s outputs of training; export the model for inference",
                      node_text(n, shown), is_test, is_test ? "has" : "none of the");
@@ -92,7 +78,7 @@ static clg_status batch_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0);
     for (size_t i = 0; i < 5; i++) CLG_TRY(work_check_dtype(c, lower_input(c, i)->dtype));
-    if (asks_for_statistics(c->node) && !batch_trains(c->node))
+    if (norm_asks_for_statistics(c->node) && !norm_batch_trains(c->node))
         return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                            "has outputs of training with training_mode 0");
     int64_t channels = batch_channels(c->node, &x->dims), n;
@@ -102,7 +88,7 @@ static clg_status batch_lower(lower_context *c)
     const bool simd = lower_is_simd(c);
     const int lanes = simd ? work_lanes(c, inner) : 1;
     step_builder *b = &c->build;
-    if (batch_trains(c->node)) {
+    if (norm_batch_trains(c->node)) {
         const moments_job j = {MOMENTS_BATCH, operand_input(0), operand_output(0),
                                samples,       channels,         inner};
         moments_append(c, step_candidate(b, "moments"), &j);
@@ -385,17 +371,17 @@ const op_row op_rows_norm[] = {
      .infer = layer_infer,
      .lower = layer_lower},
     {.name = "InstanceNormalization",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_instancenorm),
      .since = 6,
      .attributes = instance_attributes,
      GROUPS},
     {.name = "GroupNormalization",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_groupnorm),
      .since = 18,
      .attributes = group_attributes,
      GROUPS},
     {.name = "LRN",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_lrn),
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(1, 1, "T"),

@@ -483,7 +483,7 @@ static const op_attribute attributes[] = {
 
 #define ROW(op_name, first, last, inputs, list, kind)                                              \
     {                                                                                              \
-        .name = op_name, .grad = GRAD_LATER, .since = first, .until = last, inputs,                \
+        .name = op_name, .grad = GRAD_BY(grad_pass_resize), .since = first, .until = last, inputs, \
         OP_OUTPUTS(1, 1, "T"), .types = types, .attributes = list, .check = resize_check,          \
         .infer = resize_infer,                                                                     \
         .batch = OP_BATCH(.pass = batch_pass_resize, .rows = 1, .counts = 8),                      \

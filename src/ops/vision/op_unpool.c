@@ -129,7 +129,7 @@ static const op_attribute attributes[] = {{"kernel_shape", ATTRIBUTE_INTS, true,
 
 const op_row op_rows_unpool[] = {
     {.name = "MaxUnpool",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_max_unpool),
      .batch = BATCH_NEVER("its indices count the elements of all rows"),
      .since = 9,
      OP_INPUTS(2, 3, "TII"),

@@ -148,12 +148,12 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
  * selftest_resample.c, selftest_scatter.c. */
 selftest_reference selftest_gemm, selftest_pointwise, selftest_attention, selftest_append;
 selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cumulative,
-    selftest_topk;
+    selftest_topk, selftest_linear_scan;
 selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;
 selftest_reference selftest_quantize, selftest_dequantize, selftest_dynamic_quantize,
     selftest_qlinear;
 selftest_reference selftest_recurrent, selftest_resample, selftest_pad, selftest_conv_transposed;
-selftest_reference selftest_pool, selftest_lp_pool;
+selftest_reference selftest_pool, selftest_lp_pool, selftest_pool_grad;
 selftest_reference selftest_gather_nd, selftest_gather_elements, selftest_scatter_elements,
     selftest_tensor_scatter, selftest_depth_to_space, selftest_space_to_depth, selftest_onehot,
     selftest_trilu, selftest_reverse_sequence;
@@ -161,7 +161,8 @@ selftest_reference selftest_gather_nd, selftest_gather_elements, selftest_scatte
  * what a quantisation takes; classes. */
 selftest_contents selftest_index_contents, selftest_length_contents, selftest_quantize_contents,
     selftest_topk_contents, selftest_embed_contents, selftest_rotary_contents,
-    selftest_onehot_contents, selftest_attention_contents, selftest_append_contents;
+    selftest_onehot_contents, selftest_attention_contents, selftest_append_contents,
+    selftest_pool_contents;
 
 /* Tests the attention kernels and the appends to caches of a candidate of any operator, on problems
  * that are lowered to the same programs (selftest_attention_steps.c); lc->attention must not be

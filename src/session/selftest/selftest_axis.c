@@ -389,6 +389,33 @@ clg_status selftest_cumulative(const lower_context *lc, const double *const *in,
     return CLG_OK;
 }
 
+/* Computes LinearScan term by term: the sum over j of b[j] times all a after j, up to each k. */
+clg_status selftest_linear_scan(const lower_context *lc, const double *const *in,
+                                const selftest_expected *out)
+{
+    const shape *x = &lc->inputs[0].dims;
+    if (x->rank < 1) return error_set(CLG_ERROR_NOT_FOUND, "a scalar has no axis");
+    const int axis = (int)(((int64_t)in[2][0] + x->rank) % x->rank);
+    const selftest_lines a = selftest_lines_of(x, axis);
+    const bool reverse = node_int(lc->node, "reverse", 0) != 0;
+    for (int64_t line = 0; line < a.outer * a.inner; line++) {
+        const int64_t at = selftest_line_start(&a, line);
+        for (int64_t k = 0; k < a.dim; k++) {
+            const int64_t to = at + (reverse ? a.dim - 1 - k : k) * a.inner;
+            double factor = 1, sum = 0, scale = selftest_least_scale(lc->outputs[0].dtype);
+            for (int64_t j = k; j >= 0; j--) {
+                const int64_t from = at + (reverse ? a.dim - 1 - j : j) * a.inner;
+                sum += factor * in[1][from];
+                scale += fabs(factor * in[1][from]) * (1 + (double)(k - j) / 64);
+                factor *= in[0][from];
+            }
+            out[0].y[to] = sum;
+            out[0].scale[to] = scale;
+        }
+    }
+    return CLG_OK;
+}
+
 /* ---- TopK ------------------------------------------------------------------------------------ */
 
 typedef struct ranked {

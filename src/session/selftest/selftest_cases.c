@@ -16,7 +16,7 @@
     {                                                                                              \
         .op_type = (op), .attributes = (attrs), .dims = (sizes)                                    \
     }
-/* A GEMM or convolution of the internal domain clgraph. */
+/* An operator of the internal domain clgraph, such as a GEMM or convolution. */
 #define FUSED(op, attrs, sizes)                                                                    \
     {                                                                                              \
         .op_type = (op), .domain = "clgraph", .attributes = (attrs), .dims = (sizes)               \
@@ -253,6 +253,8 @@ const selftest_case selftest_cases[] = {
     CASE("CumSum", "exclusive:i=1 reverse:i=1", "5,37,19 =1"),
     CASE("CumSum", "", "3,131n =-1"),
     CASE("CumProd", "reverse:i=1", "5,37,19 =1"),
+    FUSED("LinearScan", "", "5,37,19 5,37,19 =1"),
+    FUSED("LinearScan", "reverse:i=1", "3,131 3,131 =-1"),
     SEVERAL("TopK", "", "3,1031 =100", 2),
     SEVERAL("TopK", "axis:i=1 largest:i=0", "5,37,19 =7", 2),
     SEVERAL("MaxPool", "kernel_shape:I=2,2,3 dilations:I=1,2,1 storage_order:i=1 ceil_mode:i=1",
@@ -267,6 +269,17 @@ const selftest_case selftest_cases[] = {
     CASE("LpPool", "kernel_shape:I=3 strides:I=2", "2,5,37"),
     CASE("GlobalLpPool", "p:i=3", "2,5,7,13"),
     CASE("GlobalLpPool", "", "2,5,37"),
+    FUSED("MaxPoolGrad", "kernel_shape:I=3,3 strides:I=2,2 pads:I=1,1,1,1",
+          "2,5,7,19 2,5,13,37 2,5,7,19"),
+    FUSED("MaxPoolGrad", "kernel_shape:I=2,2,3 dilations:I=1,2,1 ceil_mode:i=1",
+          "2,5,2,5,11 2,5,3,7,13 2,5,2,5,11"),
+    FUSED("AveragePoolGrad",
+          "kernel_shape:I=2,3,5 dilations:I=1,2,3 pads:I=1,2,3,0,1,2 ceil_mode:i=1 strides:I=1,2,3 "
+          "count_include_pad:i=1",
+          "2,3,5,4,5 =2,3,5,7,19"),
+    FUSED("AveragePoolGrad", "kernel_shape:I=3,3 strides:I=2,2 pads:I=1,1,1,1",
+          "2,5,7,19 =2,5,13,37"),
+    FUSED("SumPoolGrad", "kernel_shape:I=3 strides:I=2", "2,5,18 =2,5,37"),
     CASE("GatherND", "batch_dims:i=1", "3,5,7,19 3,4,2i"),
     CASE("GatherElements", "axis:i=1", "5,37,7 4,53,7i"),
     CASE("GatherElements", "", "19,7 13,5n"),

@@ -2,6 +2,7 @@
  *
  * Self-test references, in double, of MaxPool, AveragePool, LpPool and GlobalLpPool. Where kernels
  * gather the elements of a window, each element here is scattered to the windows that contain it.
+ * The reverse for their gradients: windows are scattered to their elements.
  */
 #include "ops/lowering/window.h"
 #include "session/selftest/selftest.h"
@@ -192,4 +193,87 @@ clg_status selftest_lp_pool(const lower_context *lc, const double *const *in,
     for (int64_t plane = 0; plane < planes; plane++)
         finish_output(&p, lc->outputs[0].dtype, 1, plane);
     return CLG_OK;
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+/* Adds `part` to an element of a gradient. */
+static void add_part(const selftest_expected *out, int64_t at, double part)
+{
+    out[0].y[at] += part;
+    out[0].scale[at] += fabs(part);
+}
+
+/* Adds `part` to all elements of the window of output o (d, h, w) of a plane from `base` on. */
+static void add_window(const window_axis *a, const int64_t o[3], double part, int64_t base,
+                       const selftest_expected *out)
+{
+    int64_t k[3], at[3];
+    for (k[0] = 0; k[0] < a[0].kernel; k[0]++)
+        for (k[1] = 0; k[1] < a[1].kernel; k[1]++)
+            for (k[2] = 0; k[2] < a[2].kernel; k[2]++) {
+                bool inside = true;
+                for (int i = 0; i < 3; i++) {
+                    at[i] = o[i] * a[i].stride - a[i].pad_begin + k[i] * a[i].dilation;
+                    inside = inside && at[i] >= 0 && at[i] < a[i].in;
+                }
+                if (inside) add_part(out, base + (at[0] * a[1].in + at[1]) * a[2].in + at[2], part);
+            }
+}
+
+/* Adds `part` to the first element of the window of output o that is `top`, if there is one. */
+static void add_first(const window_axis *a, const int64_t o[3], double part, int64_t base,
+                      const double *x, double top, const selftest_expected *out)
+{
+    for (int64_t i = 0; i < window_count_in(a); i++) {
+        const int64_t at[3] = {i / a[2].in / a[1].in, i / a[2].in % a[1].in, i % a[2].in};
+        bool inside = x[base + i] == top;
+        for (int k = 0; k < 3 && inside; k++) {
+            const window_range over = windows_over(&a[k], at[k]);
+            inside = o[k] >= over.first && o[k] <= over.last && is_tap(&a[k], at[k], o[k]);
+        }
+        if (!inside) continue;
+        add_part(out, base + i, part);
+        return;
+    }
+}
+
+/* Computes MaxPoolGrad, AveragePoolGrad and SumPoolGrad. */
+clg_status selftest_pool_grad(const lower_context *lc, const double *const *in,
+                              const selftest_expected *out)
+{
+    const node *n = lc->node;
+    const bool max = strcmp(n->op_type, "MaxPoolGrad") == 0,
+               average = strcmp(n->op_type, "AveragePoolGrad") == 0,
+               padded = node_int(n, "count_include_pad", 0) != 0;
+    const shape *dims = &lc->outputs[0].dims;
+    window_desc window;
+    window_axis a[WINDOW_MAX_AXES];
+    CLG_TRY(window_read(n, dims, NULL, &window));
+    window_fill(&window, a);
+    const int64_t n_in = window_count_in(a), n_out = window_count_out(a);
+    for (int64_t i = 0; i < selftest_count(dims); i++)
+        out[0].scale[i] = selftest_least_scale(lc->outputs[0].dtype);
+    for (int64_t i = 0; i < selftest_count(&lc->inputs[0].dims); i++) {
+        const int64_t base = i / n_out * n_in;
+        const int64_t o[3] = {i % n_out / (a[1].out * a[2].out), i / a[2].out % a[1].out,
+                              i % a[2].out};
+        double count = 1;
+        for (int k = 0; k < 3 && average; k++) count *= (double)count_taps(&a[k], o[k], padded);
+        if (max)
+            add_first(a, o, in[0][i], base, in[1], in[2][i], out);
+        else
+            add_window(a, o, in[0][i] / count, base, out);
+    }
+    return CLG_OK;
+}
+
+/* Input and output of MaxPoolGrad's pooling: few different numbers, so that some are equal. */
+bool selftest_pool_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
+                            double *out)
+{
+    (void)p;
+    (void)at;
+    *out = (double)(random % 4);
+    return input > 0;
 }

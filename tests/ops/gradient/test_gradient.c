@@ -104,6 +104,14 @@ TEST(conventions_where_there_is_no_derivative)
                     (const float[]){1, 1, 0.5f, 0});
     expect_gradient("x: f32[N]; z = Sqrt(x); out z", 2, (const float[]){1, 4},
                     (const float[]){0.5f, 0.25f});
+    /* the first of equal maxima of a window has all */
+    expect_gradient("x: f32[N]; d = [1,1,4]; r = Reshape(x, d); p = MaxPool(r) kernel_shape=[3]; "
+                    "f = [-1]; z = Reshape(p, f); out z",
+                    4, (const float[]){5, 5, 5, 5}, (const float[]){1, 1, 0, 0});
+    /* the norm of zeros */
+    expect_gradient("x: f32[N]; d = [1,1,4]; r = Reshape(x, d); p = LpPool(r) kernel_shape=[2] "
+                    "strides=[2]; f = [-1]; z = Reshape(p, f); out z",
+                    4, (const float[]){0, 0, 3, 4}, (const float[]){0, 0, 0.6f, 0.8f});
     /* the unused branch of a choice does not make it NaN */
     expect_gradient("x: f32[N]; c = Constant() value_float=0.0; g = Greater(x, c); "
                     "z = Where(g, x, c); out z",
@@ -162,15 +170,58 @@ TEST(dropout_in_training_passes_what_it_kept)
     clg_model_free(m);
 }
 
+/* As in PyTorch, which updates them without recording it. */
+TEST(running_statistics_have_a_gradient_of_zero)
+{
+    expect_gradient("x: f32[N]; d = [4,1]; r = Reshape(x, d); s = f32[1]; b = f32[1]; m = f32[1]; "
+                    "v = f32[1]; y, p, q = BatchNormalization(r, s, b, m, v) training_mode=1; "
+                    "w = Add(p, q); z = Expand(w, d); out z",
+                    4, (const float[]){1, 2, 3, 4}, (const float[]){0, 0, 0, 0});
+}
+
+/* Nodes of which a rule knows some attributes only. */
+TEST(rules_refuse_what_they_do_not_know)
+{
+    static const struct {
+        int64_t opset;
+        const char *text, *words;
+    } cases[] = {
+        {8, "x: f32[2,1,2]; s = f32[1,2]; z = BatchNormalization(x, s, s, s, s) spatial=0; out z",
+         "with spatial 0 each element has its own statistics"},
+        {18, "x: f32[4]; i = [1,3]; u = f32[2]; z = ScatterElements(x, i, u) reduction=mul; out z",
+         "reduction 'mul' has no rule"},
+        {18,
+         "x: f32[4]; i = [1]; d = [1,1]; j = Reshape(i, d); u = f32[1]; "
+         "z = ScatterND(x, j, u) reduction=max; out z",
+         "reduction 'max' has no rule"},
+        {10, "x: f32[4,4]; s: f32[2]; z = Resize(x, s); out z", "may shrink one axis"},
+        {18,
+         "x: f32[4,4]; k = [8,2]; z = Resize(x, _, _, k) "
+         "keep_aspect_ratio_policy=not_larger; out z",
+         "its sizes keep an aspect ratio"},
+        {18, "x: f32[1,2,2,2,2]; z = LRN(x) size=3; out z", "its input has 5 axes"},
+        {18, "x: f32[4,4]; p: i64[2]; a: i64[1]; z = Pad(x, p, _, a) mode=edge; out z",
+         "the axes are not known"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        clg_model *none = NULL, *m = graph_text_model(cases[i].opset, cases[i].text);
+        assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none),
+                     CLG_ERROR_UNSUPPORTED_OPERATOR, cases[i].words);
+        assert_null(none);
+        clg_model_free(m);
+    }
+}
+
 TEST(what_cannot_be_differentiated_is_named)
 {
     clg_model *none = NULL,
-              *m = graph_text_model(18, "x: f32[1,2,4,4]; k = f32[3,2,3,3]; c = Conv(x, k); "
-                                        "s = LRN(c) size=3; z = Relu(s); i: i64[2]; j = Abs(i); "
-                                        "out z j");
+              *m = graph_text_model(
+                  18,
+                  "x: f32[1,2,4,4]; c = Det(x); s = Unique(c); z = Relu(s); i: i64[2]; j = Abs(i); "
+                  "out z j");
     assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "2 nodes have no gradient: the node of 'c' (Conv, opset 18): it has no rule yet; "
-                 "the node of 's' (LRN, opset 18)");
+                 "2 nodes have no gradient: the node of 'c' (Det, opset 18): it has no rule yet; "
+                 "the node of 's' (Unique, opset 18)");
     assert_null(none);
     /* from an intermediate value after them */
     assert_ok(clg_model_gradient(m, "z", NAMES("s"), 1, &none));

@@ -176,6 +176,31 @@ static const gradient_case more_reductions[] = {
     {.text = "a: f64[2,3]; x = 0; z = CumSum(a, x) exclusive=1 reverse=1;", .dims = "2,3"},
 };
 
+static const gradient_case products_of_elements[] = {
+    {.text = "a: f64[2,3]; z = ReduceProd(a);", .dims = "1,1"},
+    {.text = "a: f64[N,3,2]; x = [2,1]; z = ReduceProd(a, x) keepdims=0;", .dims = "2"},
+    {.text = "a: f64[2,3]; z = ReduceProd(a) axes=[-1];", .dims = "2,1", .opset = 13},
+    {.text = "a: f64[8,4]; x = [1]; z = ReduceProd(a, x);", .dims = "8,1", .range = GRADIENT_ZEROS},
+    {.text = "a: f64[3,4,2]; x = [0,2]; y = ReduceProd(a, x); z = Add(a, y);",
+     .dims = "3,4,2",
+     .range = GRADIENT_ZEROS},
+    {.text = "a: f64[4]; z = ReduceProd(a) keepdims=0;", .dims = "", .range = GRADIENT_ZEROS},
+    {.text = "a: f64[2,4]; x = 1; z = CumProd(a, x);", .dims = "2,4", .opset = 26},
+    {.text = "a: f64[N,3]; x = 0; z = CumProd(a, x) exclusive=1;",
+     .dims = "4,3",
+     .opset = 26,
+     .n = 4},
+    {.text = "a: f64[3,2]; x = -2; z = CumProd(a, x) reverse=1;", .dims = "3,2", .opset = 26},
+    {.text = "a: f64[8,5]; x = 1; z = CumProd(a, x);",
+     .dims = "8,5",
+     .opset = 26,
+     .range = GRADIENT_ZEROS},
+    {.text = "a: f64[5,8]; x = 0; z = CumProd(a, x) exclusive=1 reverse=1;",
+     .dims = "5,8",
+     .opset = 26,
+     .range = GRADIENT_ZEROS},
+};
+
 static const gradient_case indices[] = {
     {.text = "a: f64[4,3]; i = [2,0,2]; z = Gather(a, i);", .dims = "3,3"},
     {.text = "a: f64[N,4,3]; i = [1,-1,1]; z = Gather(a, i) axis=1;", .dims = "2,3,3"},
@@ -194,6 +219,112 @@ static const gradient_case indices[] = {
     {.text = "a: f64[1,8,2,1]; z = DepthToSpace(a) blocksize=2;", .dims = "1,2,4,2"},
     {.text = "a: f64[1,8,1,2]; z = DepthToSpace(a) blocksize=2 mode=CRD;", .dims = "1,2,2,4"},
     {.text = "a: f64[1,2,4,2]; z = SpaceToDepth(a) blocksize=2;", .dims = "1,8,2,1"},
+};
+
+static const gradient_case pads[] = {
+    {.text = "a: f64[2,3]; c: f64[]; p = [1,0,0,2]; z = Pad(a, p, c);", .dims = "3,5"},
+    {.text = "a: f64[N,4]; c: f64[1]; p = [2,-1]; x = [1]; y = Pad(a, p, c, x); z = Mul(y, y);",
+     .dims = "2,5"},
+    {.text = "a: f64[2,3]; y = Pad(a) pads=[1,-1,0,2] value=3.0; z = Mul(y, y);",
+     .dims = "3,4",
+     .opset = 10},
+    {.text = "a: f64[N,4]; p = [0,2,1,3]; y = Pad(a, p) mode=reflect; z = Mul(y, y);",
+     .dims = "4,9",
+     .n = 3},
+    {.text = "a: f64[3,4]; p = [5,-1,0,2]; y = Pad(a, p) mode=reflect; z = Mul(y, y);",
+     .dims = "8,5"},
+    {.text = "a: f64[N,4]; p = [2,1]; x = [-1]; y = Pad(a, p, _, x) mode=edge; z = Mul(y, y);",
+     .dims = "2,7"},
+    {.text = "a: f64[2,3]; y = Pad(a) pads=[1,2,0,-1] mode=edge; z = Mul(y, y);",
+     .dims = "3,4",
+     .opset = 10},
+    {.text = "a: f64[2,3,2]; p = [0,4,1,1,0,-1]; y = Pad(a, p) mode=wrap; z = Mul(y, y);",
+     .dims = "3,7,2",
+     .opset = 19},
+    {.text = "a: f64[N,5,4]; s = [2,7]; y = CenterCropPad(a, s) axes=[-2,2]; z = Mul(y, y);",
+     .dims = "2,2,7"},
+    {.text = "a: f64[4,2]; s = [3,5]; y = CenterCropPad(a, s); z = Mul(y, y);", .dims = "3,5"},
+};
+
+static const gradient_case places[] = {
+    {.text = "a: f64[3,4]; u: f64[2,3]; i = [2,0,-2,0,1,1]; d = [2,3]; j = Reshape(i, d); "
+             "y = ScatterElements(a, j, u) axis=0; z = Mul(y, y);",
+     .dims = "3,4"},
+    {.text = "a: f64[N,3]; u: f64[N,2]; i = [2,0,2,2]; d = [2,2]; j = Reshape(i, d); "
+             "y = ScatterElements(a, j, u) axis=1 reduction=add; z = Mul(y, y);",
+     .dims = "2,3"},
+    {.text = "a: f64[3,2]; u: f64[1,2]; i = [2,0]; d = [1,2]; j = Reshape(i, d); "
+             "y = Scatter(a, j, u); z = Mul(y, y);",
+     .dims = "3,2",
+     .opset = 10},
+    {.text = "a: f64[4,2]; u: f64[2,2]; i = [3,0]; d = [2,1]; j = Reshape(i, d); "
+             "y = ScatterND(a, j, u); z = Mul(y, y);",
+     .dims = "4,2"},
+    {.text = "a: f64[2,3]; u: f64[3]; i = [1,2,0,0,1,2]; d = [3,2]; j = Reshape(i, d); "
+             "y = ScatterND(a, j, u) reduction=add; z = Mul(y, y);",
+     .dims = "2,3"},
+    {.text = "a: f64[N,5]; k = [3]; y, i = TopK(a, k); z = Mul(y, y);", .dims = "2,3"},
+    {.text = "a: f64[4,3]; k = [2]; y, i = TopK(a, k) axis=0 largest=0; z = Mul(y, y);",
+     .dims = "2,3"},
+    {.text = "a: f64[2,4]; y, i = TopK(a) k=2; z = Mul(y, y);", .dims = "2,2", .opset = 9},
+    {.text = "a: f64[N,4]; k = [0,1,1]; c = Cast(k) to=9; y = Compress(a, c) axis=-1; "
+             "z = Mul(y, y);",
+     .dims = "2,2"},
+    {.text = "a: f64[2,3]; k = [0,1,1,0,1]; c = Cast(k) to=9; y = Compress(a, c); z = Mul(y, y);",
+     .dims = "3"},
+    {.text = "a: f64[4,2,2]; k = [3,2]; y = ReverseSequence(a, k); z = Mul(y, y);",
+     .dims = "4,2,2"},
+    {.text = "a: f64[N,4]; k = [3,1]; y = ReverseSequence(a, k) batch_axis=0 time_axis=1; "
+             "z = Mul(y, y);",
+     .dims = "2,4"},
+    {.text = "v: f64[2]; i = [2,0,-1]; k = 4; y = OneHot(i, k, v) axis=0; z = Mul(y, y);",
+     .dims = "4,3"},
+    {.text = "a: f64[]; b: f64[]; k = Constant() value_float=3.5; n = Cast(k) to=11; "
+             "t = Mul(b, n); l = Add(a, t); y = Range(a, l, b); z = Mul(y, y);",
+     .dims = "4"},
+    {.text = "a: f64[]; b: f64[]; k = Constant() value_float=2.5; n = Cast(k) to=11; "
+             "t = Mul(b, n); l = Add(a, t); y = Range(a, l, b); z = Mul(y, y);",
+     .dims = "3",
+     .opset = 27},
+};
+
+static const gradient_case resizes[] = {
+    {.text = "a: f64[1,1,3,4]; s = Constant() value_floats=[1.0,1.0,2.0,1.5]; "
+             "y = Resize(a, _, s); z = Mul(y, y);",
+     .dims = "1,1,6,6"},
+    {.text = "a: f64[N,2,3,2]; s = Constant() value_floats=[1.0,1.0,2.0,2.0]; "
+             "y = Resize(a, _, s) mode=linear; z = Mul(y, y);",
+     .dims = "2,2,6,4"},
+    {.text = "a: f64[N,1,5,4]; k = [3,6]; y = Resize(a, _, _, k) mode=cubic axes=[2,3] "
+             "coordinate_transformation_mode=align_corners; z = Mul(y, y);",
+     .dims = "2,1,3,6"},
+    {.text = "a: f64[N,2,4]; d = Shape(a) end=2; e = [7]; k = Concat(d, e) axis=0; "
+             "y = Resize(a, _, _, k) mode=linear; z = Mul(y, y);",
+     .dims = "2,2,7"},
+    {.text = "a: f64[1,2,6]; s = Constant() value_floats=[0.6]; y = Resize(a, _, s) mode=linear "
+             "antialias=1 axes=[-1]; z = Mul(y, y);",
+     .dims = "1,2,3"},
+    {.text = "a: f64[2,3]; s = Constant() value_floats=[1.7,2.3]; y = Resize(a, _, s) mode=cubic "
+             "exclude_outside=1 coordinate_transformation_mode=pytorch_half_pixel; z = Mul(y, y);",
+     .dims = "3,6"},
+    {.text = "a: f64[3,4]; r = Constant() value_floats=[0.1,-0.2,0.9,0.8]; k = [4,5]; "
+             "y = Resize(a, r, _, k) mode=linear extrapolation_value=3.0 "
+             "coordinate_transformation_mode=tf_crop_and_resize; z = Mul(y, y);",
+     .dims = "4,5"},
+    {.text = "a: f64[1,3,4]; k = [1,2,3]; s = Cast(k) to=1; y = Resize(a, s); z = Mul(y, y);",
+     .dims = "1,6,12",
+     .opset = 10},
+    {.text = "a: f64[1,3,4]; k = [1,2,3]; s = Cast(k) to=1; y = Resize(a, s) mode=linear; "
+             "z = Mul(y, y);",
+     .dims = "1,6,12",
+     .opset = 10},
+    {.text = "a: f64[1,3,2]; k = [1,2,2]; s = Cast(k) to=1; y = Upsample(a, s) mode=linear; "
+             "z = Mul(y, y);",
+     .dims = "1,6,4",
+     .opset = 9},
+    {.text = "a: f64[1,3,2]; y = Upsample(a) scales=[1.0,2.0,3.0]; z = Mul(y, y);",
+     .dims = "1,6,6",
+     .opset = 8},
 };
 
 static const gradient_case norms[] = {
@@ -216,6 +347,101 @@ static const gradient_case norms[] = {
     {.text = "a: f64[N,3]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
              "z = BatchNormalization(a, s, b, m, v) epsilon=0.1;",
      .dims = "2,3"},
+};
+
+static const gradient_case more_norms[] = {
+    {.text = "a: f64[N,3,2,2]; s: f64[3]; b: f64[3]; m = f64[3]; v = f64[3]; "
+             "z, p, q = BatchNormalization(a, s, b, m, v) training_mode=1;",
+     .dims = "2,3,2,2",
+     .opset = 15},
+    {.text = "a: f64[N,3]; s: f64[3]; b: f64[3]; m = f64[3]; v = f64[3]; "
+             "z = BatchNormalization(a, s, b, m, v) training_mode=1 epsilon=0.1;",
+     .dims = "4,3",
+     .opset = 14,
+     .n = 4},
+    {.text = "a: f64[2,2,3]; s: f64[2]; b: f64[2]; m = f64[2]; v = f64[2]; "
+             "z, p, q, r, t = BatchNormalization(a, s, b, m, v);",
+     .dims = "2,2,3",
+     .opset = 9},
+    {.text = "a: f64[N,2,3,2]; s: f64[2]; b: f64[2]; z = InstanceNormalization(a, s, b);",
+     .dims = "2,2,3,2"},
+    {.text = "a: f64[2,2,5]; s: f64[2]; b: f64[2]; z = InstanceNormalization(a, s, b) "
+             "epsilon=0.1;",
+     .dims = "2,2,5"},
+    {.text = "a: f64[N,4,3]; s: f64[2]; b: f64[2]; z = GroupNormalization(a, s, b) num_groups=2;",
+     .dims = "2,4,3"},
+    {.text = "a: f64[1,4,2,2]; s: f64[4]; b: f64[4]; z = GroupNormalization(a, s, b) "
+             "num_groups=2;",
+     .dims = "1,4,2,2",
+     .opset = 21},
+    {.text = "a: f32[N,2,4]; k: f32[2,4]; g: f32[4]; b: f32[4]; c = f32[4]; "
+             "y, _, _, t = com.microsoft.SkipLayerNormalization(a, k, g, c, b) epsilon=0.01; "
+             "z = Mul(y, t);",
+     .dims = "2,2,4",
+     .single = true},
+    {.text = "a: f32[N,4]; k: f32[N,4]; g: f32[4]; b: f32[4]; "
+             "z = com.microsoft.SkipLayerNormalization(a, k, g, b) epsilon=0.01;",
+     .dims = "2,4",
+     .single = true},
+    {.text = "a: f32[2,4]; k: f32[2,4]; g: f32[4]; b: f32[4]; "
+             "y, _, _, t = com.microsoft.SkipSimplifiedLayerNormalization(a, k, g, b) "
+             "epsilon=0.01; z = Mul(y, t);",
+     .dims = "2,4",
+     .single = true},
+    {.text = "a: f64[N,4]; z = LpNormalization(a);", .dims = "2,4"},
+    {.text = "a: f64[2,4,3]; z = LpNormalization(a) axis=1 p=1;", .dims = "2,4,3"},
+    {.text = "a: f64[N,2,3,2]; z = MeanVarianceNormalization(a);", .dims = "2,2,3,2"},
+    {.text = "a: f64[2,5]; z = MeanVarianceNormalization(a) axes=[-1];",
+     .dims = "2,5",
+     .opset = 13},
+    {.text = "a: f64[N,5,2,2]; z = LRN(a) size=4 alpha=0.5 bias=1.5;", .dims = "2,5,2,2"},
+    {.text = "a: f64[2,4]; z = LRN(a) size=3 alpha=0.7 beta=0.5;", .dims = "2,4", .opset = 13},
+};
+
+static const gradient_case pools[] = {
+    {.text = "a: f64[N,2,5,4]; p = MaxPool(a) kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; "
+             "z = Mul(p, p);",
+     .dims = "2,2,3,4"},
+    {.text = "a: f64[1,2,8]; p = MaxPool(a) kernel_shape=[3] strides=[2] ceil_mode=1 "
+             "dilations=[2]; z = Mul(p, p);",
+     .dims = "1,2,3"},
+    {.text = "a: f64[1,2,3,4,3]; p, i = MaxPool(a) kernel_shape=[2,2,2] storage_order=1 "
+             "auto_pad='SAME_UPPER' strides=[1,2,2]; z = Mul(p, p);",
+     .dims = "1,2,3,2,2"},
+    {.text = "a: f64[2,1,4,4]; p = MaxPool(a) kernel_shape=[2,2]; z = Mul(p, p);",
+     .dims = "2,1,3,3",
+     .opset = 7},
+    {.text = "a: f64[N,2,5,4]; p = AveragePool(a) kernel_shape=[3,2] strides=[2,1] "
+             "pads=[1,0,1,1]; z = Mul(p, p);",
+     .dims = "2,2,3,4"},
+    {.text = "a: f64[1,2,6,9]; p = AveragePool(a) kernel_shape=[3,3] strides=[2,3] "
+             "pads=[1,1,0,0] count_include_pad=1 ceil_mode=1; z = Mul(p, p);",
+     .dims = "1,2,3,4"},
+    {.text = "a: f64[1,2,9]; p = AveragePool(a) kernel_shape=[3] dilations=[2] pads=[2,1] "
+             "strides=[2]; z = Mul(p, p);",
+     .dims = "1,2,4",
+     .opset = 19},
+    {.text = "a: f64[1,1,3,3,3]; p = AveragePool(a) kernel_shape=[2,2,2]; z = Mul(p, p);",
+     .dims = "1,1,2,2,2",
+     .opset = 7},
+    {.text = "a: f64[N,2,5,4]; z = LpPool(a) kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1];",
+     .dims = "2,2,3,4"},
+    {.text = "a: f64[1,2,6,3]; p = LpPool(a) kernel_shape=[3,2] p=1; z = Mul(p, p);",
+     .dims = "1,2,4,2"},
+    {.text = "a: f64[1,2,8]; z = LpPool(a) kernel_shape=[3] p=4 dilations=[2] ceil_mode=1 "
+             "strides=[2];",
+     .dims = "1,2,3"},
+    {.text = "a: f64[N,2,3,2]; z = GlobalLpPool(a);", .dims = "2,2,1,1"},
+    {.text = "a: f64[2,2,5]; z = GlobalLpPool(a) p=3;", .dims = "2,2,1"},
+    {.text = "a: f64[2,2,5]; p = GlobalLpPool(a) p=1; z = Mul(p, p);", .dims = "2,2,1"},
+    {.text = "a: f64[1,2,4,4]; b: f64[1,2,2,2]; m, i = MaxPool(a) kernel_shape=[2,2] "
+             "strides=[2,2]; t = Mul(m, b); u = MaxUnpool(t, i) kernel_shape=[2,2] "
+             "strides=[2,2]; z = Mul(u, u);",
+     .dims = "1,2,4,4"},
+    {.text = "a: f64[N,1,4,6]; d = [2,1,5,8]; m, i = MaxPool(a) kernel_shape=[2,3] "
+             "strides=[2,3]; u = MaxUnpool(m, i, d) kernel_shape=[2,3] strides=[2,3]; "
+             "z = Mul(u, u);",
+     .dims = "2,1,5,8"},
 };
 
 static const gradient_case losses[] = {
@@ -281,9 +507,21 @@ TEST(reductions_and_softmax) { CHECK_ALL(reductions); }
 
 TEST(reductions_of_other_kinds) { CHECK_ALL(more_reductions); }
 
+TEST(products_with_zeros) { CHECK_ALL(products_of_elements); }
+
 TEST(gathers_and_repetitions) { CHECK_ALL(indices); }
 
+TEST(paddings) { CHECK_ALL(pads); }
+
+TEST(scatters_and_selections) { CHECK_ALL(places); }
+
+TEST(resizes_of_images) { CHECK_ALL(resizes); }
+
 TEST(normalisations) { CHECK_ALL(norms); }
+
+TEST(normalisations_of_other_kinds) { CHECK_ALL(more_norms); }
+
+TEST(poolings) { CHECK_ALL(pools); }
 
 TEST(classification_losses) { CHECK_ALL(losses); }
 
@@ -297,8 +535,13 @@ TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }
 static const struct {
     const gradient_case *cases;
     size_t n;
-} tables[] = {TABLE(pointwise),  TABLE(moves),           TABLE(products), TABLE(einsums),
-              TABLE(reductions), TABLE(more_reductions), TABLE(indices),  TABLE(norms),
+} tables[] = {TABLE(pointwise),  TABLE(moves),
+              TABLE(products),   TABLE(einsums),
+              TABLE(reductions), TABLE(more_reductions),
+              TABLE(indices),    TABLE(products_of_elements),
+              TABLE(norms),      TABLE(pads),
+              TABLE(places),     TABLE(resizes),
+              TABLE(more_norms), TABLE(pools),
               TABLE(losses),     TABLE(graphs)};
 
 /* Returns whether a case has a node "= NAME(...)", or "= DOMAIN.NAME(...)". */

@@ -193,6 +193,23 @@ TEST(strided__unknown_dims)
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(U, 2));
     op_case_end(&k);
+    /* what is not known yet says the rank at least */
+    op_case_start(&k, "Slice", 13, 3, 1);
+    op_case_dims(&k, 0, CLG_FLOAT32, LIST(4, 5));
+    op_case_content(&k, 1, CLG_INT64, LIST(0, 1));
+    op_case_dims(&k, 2, CLG_INT64, LIST(2));
+    assert_ok(op_case_infer(&k));
+    op_case_expect_dims(&k, LIST(U, U));
+    op_case_end(&k);
+    op_case_start(&k, "Expand", 13, 2, 1);
+    op_case_dims(&k, 0, CLG_FLOAT32, LIST(4, 5));
+    op_case_dims(&k, 1, CLG_INT64, LIST(3));
+    assert_ok(op_case_infer(&k));
+    op_case_expect_dims(&k, LIST(U, U, U));
+    op_case_dims(&k, 1, CLG_INT64, LIST(1));
+    assert_ok(op_case_infer(&k));
+    op_case_expect_dims(&k, LIST(U, U));
+    op_case_end(&k);
     op_case_start(&k, "ReduceMean", 13, 1, 1);
     assert_ok(node_set_ints(k.graph, 0, "axes", 1, (int64_t[]){-2}));
     assert_ok(node_set_int(k.graph, 0, "keepdims", 0));

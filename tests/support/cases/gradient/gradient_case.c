@@ -40,6 +40,7 @@ static double draw_in(gradient_range range, unsigned *seed)
     case GRADIENT_POSITIVE: return 0.3 + 1.7 * u;
     case GRADIENT_INNER: return -0.9 + 1.8 * u;
     case GRADIENT_ABOVE_1: return 1.2 + 1.8 * u;
+    case GRADIENT_ZEROS: return u < 0.25 ? 0 : draw_in(GRADIENT_ANY, seed);
     default: return u < 0.5 ? -0.05 - 1.95 * 2 * u : 0.05 + 1.95 * (2 * u - 1);
     }
 }

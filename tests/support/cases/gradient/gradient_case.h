@@ -15,7 +15,8 @@ typedef enum gradient_range {
     GRADIENT_ANY,      /* -2 to 2, but for -0.05 to 0.05 */
     GRADIENT_POSITIVE, /* 0.3 to 2 */
     GRADIENT_INNER,    /* -0.9 to 0.9 */
-    GRADIENT_ABOVE_1   /* 1.2 to 3 */
+    GRADIENT_ABOVE_1,  /* 1.2 to 3 */
+    GRADIENT_ZEROS     /* as GRADIENT_ANY, but a quarter of them 0 */
 } gradient_range;
 
 typedef struct gradient_case {
