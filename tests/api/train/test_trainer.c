@@ -6,9 +6,8 @@
  */
 #include "support/unit.h"
 
-#include "support/fixtures/build_session.h"
 #include "support/fixtures/pocl_context.h"
-#include "support/fixtures/sized_data.h"
+#include "support/fixtures/train/linear_model.h"
 #include "support/literals.h"
 
 #include <clgraph/inspect.h>
@@ -19,81 +18,7 @@
 
 TEST_GROUP(open_context, close_context)
 
-enum { ROWS = 5, IN = 3, OUT = 2, WEIGHTS = IN * OUT, ALL = WEIGHTS + OUT, STEPS = 7 };
-
-/* ---- the model and its data ------------------------------------------------------------------ */
-
-static double start_of(int i) { return 0.25 * ((i * 5) % 7) - 0.75; }
-static double x_of(int step, int i) { return 0.125 * ((step * 11 + i * 7) % 13) - 0.75; }
-static double t_of(int step, int i) { return 0.25 * ((step * 3 + i * 5) % 9) - 1; }
-
-static clg_value *numbers(clg_dtype dtype, size_t rank, const int64_t *dims, int n,
-                          double (*of)(int, int), int step)
-{
-    clg_value *v;
-    assert_ok(clg_value_create(dtype, rank, dims, &v));
-    for (int i = 0; i < n; i++) {
-        if (dtype == CLG_FLOAT64)
-            ((double *)clg_value_data(v))[i] = of(step, i);
-        else
-            ((float *)clg_value_data(v))[i] = (float)of(step, i);
-    }
-    return v;
-}
-
-static double start_from(int first, int i) { return start_of(first + i); }
-
-static void add_constant(clg_builder *g, const char *name, clg_dtype dtype, size_t rank,
-                         const int64_t *dims, int n, int first)
-{
-    clg_value *v = numbers(dtype, rank, dims, n, start_from, first);
-    assert_ok(sized_constant(g, name, dtype, rank, dims, clg_value_data(v)));
-    clg_value_free(v);
-}
-
-static clg_model *linear(clg_dtype dtype)
-{
-    clg_model *m;
-    clg_builder *g = start_graph();
-    assert_ok(clg_builder_input(g, "x", dtype, 2, DIMS(-1, IN), NAMES("n", NULL)));
-    add_constant(g, "weight", dtype, 2, DIMS(IN, OUT), WEIGHTS, 0);
-    add_constant(g, "bias", dtype, 1, DIMS(OUT), OUT, WEIGHTS);
-    add_constant(g, "unused", dtype, 1, DIMS(OUT), OUT, 0);
-    assert_ok(
-        clg_builder_node(g, "", "MatMul", NULL, 2, NAMES("x", "weight"), 1, NAMES("product")));
-    assert_ok(clg_builder_node(g, "", "Add", NULL, 2, NAMES("product", "bias"), 1, NAMES("y")));
-    assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &m));
-    clg_builder_free(g);
-    return m;
-}
-
-static void set_batch(clg_trainer *t, clg_dtype dtype, int step)
-{
-    clg_value *x = numbers(dtype, 2, DIMS(ROWS, IN), ROWS * IN, x_of, step);
-    clg_value *target = numbers(dtype, 2, DIMS(ROWS, OUT), ROWS * OUT, t_of, step);
-    assert_ok(clg_trainer_set_input(t, "x", x));
-    assert_ok(clg_trainer_set_input(t, "target", target));
-    clg_value_free(x);
-    clg_value_free(target);
-}
-
-/* Adds factor times the gradient of the loss of a batch to g: of weight, then of bias. Returns the
- * loss. */
-static double reference_gradient(const double p[ALL], int step, double factor, double g[ALL])
-{
-    double loss = 0;
-    for (int r = 0; r < ROWS; r++)
-        for (int o = 0; o < OUT; o++) {
-            double y = p[WEIGHTS + o];
-            for (int i = 0; i < IN; i++) y += x_of(step, r * IN + i) * p[i * OUT + o];
-            const double error = y - t_of(step, r * OUT + o), slope = 2 * error / (ROWS * OUT);
-            loss += error * error / (ROWS * OUT);
-            for (int i = 0; i < IN; i++) g[i * OUT + o] += factor * slope * x_of(step, r * IN + i);
-            g[WEIGHTS + o] += factor * slope;
-        }
-    return loss;
-}
+enum { STEPS = 7 };
 
 /* ---- trainers -------------------------------------------------------------------------------- */
 
@@ -123,7 +48,7 @@ static clg_trainer *open_trainer(const trial *k)
     clg_schedule_options schedule = CLG_SCHEDULE_OPTIONS_INIT;
     clg_session_options session = CLG_SESSION_OPTIONS_INIT;
     clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = linear(k->dtype);
+    clg_model *m = linear_model(k->dtype);
     loss.kind = CLG_LOSS_MSE;
     schedule.rate = 0.125;
     session.kernels = k->kernels;
@@ -150,20 +75,21 @@ static double element(const clg_value *v, int i)
 /* Reads weight and bias, or their gradients. */
 static void read_all(clg_trainer *t,
                      clg_status (*get)(clg_trainer *t, const char *name, clg_value **out),
-                     double out[ALL])
+                     double out[LINEAR_ALL])
 {
     clg_value *v;
     assert_ok(get(t, "weight", &v));
-    for (int i = 0; i < WEIGHTS; i++) out[i] = element(v, i);
+    for (int i = 0; i < LINEAR_WEIGHTS; i++) out[i] = element(v, i);
     clg_value_free(v);
     assert_ok(get(t, "bias", &v));
-    for (int i = 0; i < OUT; i++) out[WEIGHTS + i] = element(v, i);
+    for (int i = 0; i < LINEAR_OUT; i++) out[LINEAR_WEIGHTS + i] = element(v, i);
     clg_value_free(v);
 }
 
-static void expect_near(const double got[ALL], const double want[ALL], double tolerance)
+static void expect_near(const double got[LINEAR_ALL], const double want[LINEAR_ALL],
+                        double tolerance)
 {
-    for (int i = 0; i < ALL; i++)
+    for (int i = 0; i < LINEAR_ALL; i++)
         if (!(fabs(got[i] - want[i]) <= tolerance))
             fail_msg("element %d is %.17g, not %.17g", i, got[i], want[i]);
 }
@@ -233,22 +159,22 @@ static void reference_update(const clg_optimizer_options *o, double rate, int n,
 static void check(const trial *k)
 {
     const double tolerance = k->dtype == CLG_FLOAT64 ? 1e-12 : 2e-5;
-    double p[ALL], got[ALL];
-    element_state states[ALL] = {{0}};
+    double p[LINEAR_ALL], got[LINEAR_ALL];
+    element_state states[LINEAR_ALL] = {{0}};
     clg_trainer *t = open_trainer(k);
-    for (int i = 0; i < ALL; i++) p[i] = start_of(i);
+    for (int i = 0; i < LINEAR_ALL; i++) p[i] = linear_start(i);
     for (int step = 0; step < STEPS; step++) {
         clg_train_stats stats = CLG_TRAIN_STATS_INIT;
-        double g[ALL] = {0}, loss = 0, norm = 0;
+        double g[LINEAR_ALL] = {0}, loss = 0, norm = 0;
         for (uint32_t b = 0; b < k->accumulate; b++) {
             const int batch = step * (int)k->accumulate + (int)b;
-            loss += reference_gradient(p, batch, 1.0 / k->accumulate, g) / k->accumulate;
-            set_batch(t, k->dtype, batch);
+            loss += linear_gradient(p, batch, 1.0 / k->accumulate, g) / k->accumulate;
+            linear_set_batch(t, k->dtype, batch);
             assert_ok(clg_trainer_step(t, &stats));
             assert_int_equal(stats.step, b + 1 < k->accumulate ? step : step + 1);
         }
         assert_true(fabs(stats.loss - loss) <= tolerance && stats.rate == 0.125);
-        for (int i = 0; i < ALL; i++) {
+        for (int i = 0; i < LINEAR_ALL; i++) {
             if (k->clip_value > 0) g[i] = fmin(fmax(g[i], -k->clip_value), k->clip_value);
             norm += g[i] * g[i];
         }
@@ -256,7 +182,7 @@ static void check(const trial *k)
         if (k->clip_norm > 0) assert_true(fabs(stats.gradient_norm - norm) <= tolerance);
         if (k->clip_norm == 0) assert_true(isnan(stats.gradient_norm));
         const double by = k->clip_norm > 0 ? fmin(1, k->clip_norm / (norm + 1e-6)) : 1;
-        for (int i = 0; i < ALL; i++)
+        for (int i = 0; i < LINEAR_ALL; i++)
             reference_update(&k->optimizer, 0.125, step, g[i] * by, &states[i], &p[i]);
         read_all(t, clg_trainer_get_parameter, got);
         expect_near(got, p, tolerance);
@@ -357,18 +283,18 @@ TEST(trainer__batches_of_a_step_are_averaged)
 TEST(trainer__gradients_are_those_of_the_step)
 {
     const trial k = trial_of(CLG_OPTIMIZER_SGD);
-    double p[ALL], g[ALL] = {0}, got[ALL];
+    double p[LINEAR_ALL], g[LINEAR_ALL] = {0}, got[LINEAR_ALL];
     clg_trainer *t = open_trainer(&k);
     read_all(t, clg_trainer_get_gradient, got);
-    for (int i = 0; i < ALL; i++) assert_true(got[i] == 0);
-    for (int i = 0; i < ALL; i++) p[i] = start_of(i);
-    const double loss = reference_gradient(p, 0, 1, g);
-    set_batch(t, k.dtype, 0);
+    for (int i = 0; i < LINEAR_ALL; i++) assert_true(got[i] == 0);
+    for (int i = 0; i < LINEAR_ALL; i++) p[i] = linear_start(i);
+    const double loss = linear_gradient(p, 0, 1, g);
+    linear_set_batch(t, k.dtype, 0);
     double evaluated;
     assert_ok(clg_trainer_evaluate(t, &evaluated));
     assert_true(fabs(evaluated - loss) <= 1e-12);
     read_all(t, clg_trainer_get_parameter, got); /* as before */
-    for (int i = 0; i < ALL; i++) assert_true(got[i] == p[i]);
+    for (int i = 0; i < LINEAR_ALL; i++) assert_true(got[i] == p[i]);
     assert_ok(clg_trainer_step(t, NULL));
     read_all(t, clg_trainer_get_gradient, got);
     expect_near(got, g, 1e-12);
@@ -382,7 +308,7 @@ TEST(trainer__lists_its_parameters)
     clg_trainer *t = open_trainer(&k);
     assert_int_equal(clg_trainer_n_parameters(t), 2); /* "unused" is none */
     assert_string_equal(clg_trainer_parameter(t, 0)->name, "weight");
-    assert_int_equal(clg_trainer_parameter(t, 0)->dims[0], IN);
+    assert_int_equal(clg_trainer_parameter(t, 0)->dims[0], LINEAR_IN);
     assert_string_equal(clg_trainer_parameter(t, 1)->name, "bias");
     assert_null(clg_trainer_parameter(t, 2));
     assert_error(clg_trainer_get_parameter(t, "unused", &v), CLG_ERROR_NOT_FOUND, "'unused'");
@@ -390,7 +316,7 @@ TEST(trainer__lists_its_parameters)
     k.freeze = "b*s";
     t = open_trainer(&k);
     assert_int_equal(clg_trainer_n_parameters(t), 1);
-    set_batch(t, k.dtype, 0);
+    linear_set_batch(t, k.dtype, 0);
     assert_ok(clg_trainer_step(t, NULL));
     assert_error(clg_trainer_get_parameter(t, "bias", &v), CLG_ERROR_NOT_FOUND, "'bias'");
     clg_trainer_free(t);
@@ -399,16 +325,17 @@ TEST(trainer__lists_its_parameters)
 TEST(trainer__parameters_can_be_set)
 {
     const trial k = trial_of(CLG_OPTIMIZER_SGD);
-    double got[ALL];
+    double got[LINEAR_ALL];
     clg_trainer *t = open_trainer(&k);
-    clg_value *v = numbers(CLG_FLOAT64, 1, DIMS(OUT), OUT, t_of, 3);
+    clg_value *v = linear_numbers(CLG_FLOAT64, 1, DIMS(LINEAR_OUT), LINEAR_OUT, linear_target, 3);
     assert_ok(clg_trainer_set_parameter(t, "bias", v));
     read_all(t, clg_trainer_get_parameter, got);
-    for (int i = 0; i < OUT; i++) assert_true(got[WEIGHTS + i] == t_of(3, i));
-    for (int i = 0; i < WEIGHTS; i++) assert_true(got[i] == start_of(i));
+    for (int i = 0; i < LINEAR_OUT; i++)
+        assert_true(got[LINEAR_WEIGHTS + i] == linear_target(3, i));
+    for (int i = 0; i < LINEAR_WEIGHTS; i++) assert_true(got[i] == linear_start(i));
     assert_error(clg_trainer_set_parameter(t, "weight", v), CLG_ERROR_SHAPE, "'weight'");
     clg_value_free(v);
-    v = numbers(CLG_FLOAT32, 1, DIMS(OUT), OUT, t_of, 3);
+    v = linear_numbers(CLG_FLOAT32, 1, DIMS(LINEAR_OUT), LINEAR_OUT, linear_target, 3);
     assert_error(clg_trainer_set_parameter(t, "bias", v), CLG_ERROR_INVALID_ARGUMENT, "float64");
     assert_error(clg_trainer_set_input(t, "bias", v), CLG_ERROR_INVALID_ARGUMENT, "a parameter");
     clg_value_free(v);
@@ -419,12 +346,12 @@ TEST(trainer__parameters_can_be_set)
 TEST(trainer__gives_the_trained_model)
 {
     const trial k = trial_of(CLG_OPTIMIZER_ADAM);
-    double p[ALL], got[ROWS * OUT];
+    double p[LINEAR_ALL], got[LINEAR_ROWS * LINEAR_OUT];
     clg_model *m;
     clg_session *s;
     clg_trainer *t = open_trainer(&k);
     for (int step = 0; step < 3; step++) {
-        set_batch(t, k.dtype, step);
+        linear_set_batch(t, k.dtype, step);
         assert_ok(clg_trainer_step(t, NULL));
     }
     read_all(t, clg_trainer_get_parameter, p);
@@ -433,30 +360,32 @@ TEST(trainer__gives_the_trained_model)
     assert_int_equal(clg_model_n_inputs(m), 1);
     assert_ok(clg_session_create(context, m, NULL, &s));
     clg_model_free(m);
-    clg_value *x = numbers(CLG_FLOAT64, 2, DIMS(ROWS, IN), ROWS * IN, x_of, 0);
+    clg_value *x = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS, LINEAR_IN),
+                                  LINEAR_ROWS * LINEAR_IN, linear_x, 0);
     assert_ok(clg_session_set_input(s, "x", x));
     clg_value_free(x);
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", got, sizeof got));
-    for (int r = 0; r < ROWS; r++)
-        for (int o = 0; o < OUT; o++) {
-            double y = p[WEIGHTS + o];
-            for (int i = 0; i < IN; i++) y += x_of(0, r * IN + i) * p[i * OUT + o];
-            assert_true(fabs(got[r * OUT + o] - y) <= 1e-12);
+    for (int r = 0; r < LINEAR_ROWS; r++)
+        for (int o = 0; o < LINEAR_OUT; o++) {
+            double y = p[LINEAR_WEIGHTS + o];
+            for (int i = 0; i < LINEAR_IN; i++)
+                y += linear_x(0, r * LINEAR_IN + i) * p[i * LINEAR_OUT + o];
+            assert_true(fabs(got[r * LINEAR_OUT + o] - y) <= 1e-12);
         }
     clg_session_free(s);
 }
 
 TEST(trainer__same_bits_in_each_run)
 {
-    double first[ALL], other[ALL];
+    double first[LINEAR_ALL], other[LINEAR_ALL];
     for (int run = 0; run < 3; run++) {
         trial k = trial_of(CLG_OPTIMIZER_ADAMW);
         k.dtype = CLG_FLOAT32;
         k.clip_norm = 0.25;
         clg_trainer *t = open_trainer(&k);
         for (int step = 0; step < STEPS; step++) {
-            set_batch(t, k.dtype, step);
+            linear_set_batch(t, k.dtype, step);
             assert_ok(clg_trainer_step(t, NULL));
         }
         read_all(t, clg_trainer_get_parameter, run == 0 ? first : other);
@@ -470,24 +399,25 @@ TEST(trainer__same_bits_in_each_run)
 TEST(trainer__goes_on_after_a_failure)
 {
     trial k = trial_of(CLG_OPTIMIZER_SGD);
-    double p[ALL], got[ALL], g[ALL] = {0};
+    double p[LINEAR_ALL], got[LINEAR_ALL], g[LINEAR_ALL] = {0};
     k.accumulate = 2;
     clg_trainer *t = open_trainer(&k);
-    for (int i = 0; i < ALL; i++) p[i] = start_of(i);
-    set_batch(t, k.dtype, 5);
+    for (int i = 0; i < LINEAR_ALL; i++) p[i] = linear_start(i);
+    linear_set_batch(t, k.dtype, 5);
     assert_ok(clg_trainer_step(t, NULL));
-    clg_value *x = numbers(CLG_FLOAT64, 2, DIMS(ROWS - 1, IN), (ROWS - 1) * IN, x_of, 0);
+    clg_value *x = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS - 1, LINEAR_IN),
+                                  (LINEAR_ROWS - 1) * LINEAR_IN, linear_x, 0);
     assert_ok(clg_trainer_set_input(t, "x", x));
     clg_value_free(x);
     assert_error(clg_trainer_step(t, NULL), CLG_ERROR_SHAPE, "");
     read_all(t, clg_trainer_get_parameter, got);
     expect_near(got, p, 0);
     for (int batch = 0; batch < 2; batch++) {
-        set_batch(t, k.dtype, batch);
+        linear_set_batch(t, k.dtype, batch);
         assert_ok(clg_trainer_step(t, NULL));
-        (void)reference_gradient(p, batch, 0.5, g);
+        (void)linear_gradient(p, batch, 0.5, g);
     }
-    for (int i = 0; i < ALL; i++) p[i] -= 0.125 * g[i];
+    for (int i = 0; i < LINEAR_ALL; i++) p[i] -= 0.125 * g[i];
     read_all(t, clg_trainer_get_parameter, got);
     expect_near(got, p, 1e-12);
     clg_trainer_free(t);
@@ -498,7 +428,7 @@ TEST(trainer__goes_on_after_a_failure)
 static void expect_refused(const clg_train_options *options, clg_status status, const char *words)
 {
     clg_trainer *t;
-    clg_model *m = linear(CLG_FLOAT32);
+    clg_model *m = linear_model(CLG_FLOAT32);
     assert_error(clg_trainer_create(context, m, options, &t), status, words);
     assert_null(t);
     clg_model_free(m);
