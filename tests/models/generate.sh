@@ -8,18 +8,9 @@ set -u
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:?the folder to write to}
 
-# Debian's PyTorch belongs to Debian's own Python, which need not be the first one.
-python=
-for candidate in "${CLG_PYTHON:-}" python3 /usr/bin/python3; do
-  if [ -n "$candidate" ] && "$candidate" -c 'import torch' 2>/dev/null; then
-    python=$candidate
-    break
-  fi
-done
-if [ -z "$python" ]; then
-  echo "skipped: no Python with PyTorch; on Debian it is in the package python3-torch (CLG_PYTHON names another)"
-  exit 77
-fi
+# shellcheck source=/dev/null
+source "$here/torch.bash"
+python=$(torch_python) || exit
 
 stamp=$(cat "$here/make_models.py" <("$python" -c 'import torch; print(torch.__version__)') | sha256sum)
 if [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ]; then
