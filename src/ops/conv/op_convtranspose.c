@@ -6,6 +6,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/conv/conv_desc.h"
+#include "ops/conv/conv_transpose.h"
 #include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -19,13 +20,6 @@
  * time than starting a work-item. Estimated, not measured; checked by: cltool profile MODEL
  * (a GAN) */
 #define GROUPS_PER_UNIT 16
-
-/* The axes of a transposed convolution. Padding, stride and dilation are as in a convolution, but
- * `in` is the number of windows, which are summed to `out` pixels. */
-typedef struct spread {
-    int n_axes;
-    window_axis axes[WINDOW_MAX_AXES];
-} spread;
 
 /* ---- ConvTranspose: shapes ------------------------------------------------------------------- */
 
@@ -48,7 +42,7 @@ static clg_status axis_value(const node *n, const char *name, int n_axes, int i,
 }
 
 /* Computes padding and output size of an axis from the attributes; sizes may be DIM_UNKNOWN. */
-static clg_status place_axis(const node *n, spread *s, int i)
+static clg_status place_axis(const node *n, window_desc *s, int i)
 {
     window_axis *a = &s->axes[i];
     const char *mode = node_string(n, "auto_pad", "NOTSET");
@@ -79,10 +73,10 @@ static clg_status place_axis(const node *n, spread *s, int i)
     return CLG_OK;
 }
 
-static clg_status transpose_read(const node *n, const shape *x, const shape *w, spread *out)
+clg_status conv_transpose_read(const node *n, const shape *x, const shape *w, window_desc *out)
 {
     char shown[NODE_TEXT_BYTES];
-    *out = (spread){.n_axes = x->rank - 2};
+    *out = (window_desc){.n_axes = x->rank - 2};
     if (x->rank < 3 || x->rank != w->rank || out->n_axes > WINDOW_MAX_AXES)
         return error_set(
             CLG_ERROR_SHAPE,
@@ -112,33 +106,31 @@ static clg_status transpose_read(const node *n, const shape *x, const shape *w, 
     return CLG_OK;
 }
 
-static clg_status transpose_infer(op_context *c)
+clg_status conv_transpose_shape(const op_context *c, const shape *x, const shape *w, shape *out)
 {
-    const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     const int64_t groups = node_int(c->node, "group", 1);
-    spread s;
-    CLG_TRY(transpose_read(c->node, x, w, &s));
+    window_desc s;
+    CLG_TRY(conv_transpose_read(c->node, x, w, &s));
     const int64_t outputs = w->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : w->dims[1] * groups;
     if (dims_differ(x->dims[1], w->dims[0]) ||
         (w->dims[0] != DIM_UNKNOWN && w->dims[0] % groups != 0))
         return op_error(c, CLG_ERROR_SHAPE,
                         "%" PRId64 " channels meet a weight for %" PRId64 " in %" PRId64 " groups",
                         x->dims[1], w->dims[0], groups);
-    CLG_TRY(window_check_bias(c, 2, outputs));
-    shape y = {.rank = x->rank, .dims = {x->dims[0], outputs}};
-    for (int i = 0; i < s.n_axes; i++) y.dims[2 + i] = s.axes[i].out;
+    window_shape(&s, x->dims[0], outputs, out);
+    return CLG_OK;
+}
+
+static clg_status transpose_infer(op_context *c)
+{
+    shape y;
+    CLG_TRY(conv_transpose_shape(c, &op_input(c, 0)->dims, &op_input(c, 1)->dims, &y));
+    CLG_TRY(window_check_bias(c, 2, y.dims[1]));
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }
 
 /* ---- summing windows ------------------------------------------------------------------------- */
-
-/* Expands the axes to three, W last, with leading axes of length 1. */
-static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
-{
-    const window_desc w = {.n_axes = s->n_axes, .axes = {s->axes[0], s->axes[1], s->axes[2]}};
-    window_fill(&w, out);
-}
 
 /* Appends the step that sums the windows in `cols` to output 0. bias: index of the input, 0 for
  * none. */
@@ -167,16 +159,11 @@ static void add_up(lower_context *c, candidate *impl, const window_axis *a, int6
     }
 }
 
-static clg_status transpose_lower(lower_context *c)
+clg_status conv_transpose_add(lower_context *c, const window_axis *a, uint32_t bias)
 {
     const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
     const int64_t groups = node_int(c->node, "group", 1), images = x->dims.dims[0];
-    spread s;
-    window_axis a[WINDOW_MAX_AXES];
     size_t size_bytes;
-    CLG_TRY(work_check_dtype(c, x->dtype));
-    CLG_TRY(transpose_read(c->node, &x->dims, &w->dims, &s));
-    fill_axes(&s, a);
     const int64_t pixels = window_count_in(a), taps = window_count_taps(a),
                   per_group = w->dims.dims[0] / groups, outputs = w->dims.dims[1];
     gemm_job j = {.dtype = x->dtype,
@@ -211,16 +198,25 @@ static clg_status transpose_lower(lower_context *c)
         const operand made = step_scratch(&c->build, impl, size_bytes);
         if (made.index != cols.index && c->build.status == CLG_OK)
             return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
-        add_up(c, impl, a, images * groups * outputs, groups * outputs, cols,
-               lower_has_input(c, 2) ? 2 : 0);
+        add_up(c, impl, a, images * groups * outputs, groups * outputs, cols, bias);
     }
     return CLG_OK;
+}
+
+static clg_status transpose_lower(lower_context *c)
+{
+    window_desc s;
+    window_axis a[WINDOW_MAX_AXES];
+    CLG_TRY(work_check_dtype(c, lower_input(c, 0)->dtype));
+    CLG_TRY(conv_transpose_read(c->node, &lower_input(c, 0)->dims, &lower_input(c, 1)->dims, &s));
+    window_fill(&s, a);
+    return conv_transpose_add(c, a, lower_has_input(c, 2) ? 2 : 0);
 }
 
 /* ---- Col2Im ---------------------------------------------------------------------------------- */
 
 /* Reads the shapes of image and block; returns false while they are unknown, or after an error. */
-static bool col2im_read(op_context *c, spread *s, clg_status *status)
+static bool col2im_read(op_context *c, window_desc *s, clg_status *status)
 {
     int64_t image[OP_MAX_INTS], block[OP_MAX_INTS];
     size_t n_image, n_block, n_pads;
@@ -233,7 +229,7 @@ static bool col2im_read(op_context *c, spread *s, clg_status *status)
                      n_image, n_block, WINDOW_MAX_AXES);
         return false;
     }
-    *s = (spread){.n_axes = (int)n_image};
+    *s = (window_desc){.n_axes = (int)n_image};
     const int64_t *pads = node_ints(c->node, "pads", &n_pads);
     if (n_pads != 0 && n_pads != 2 * n_image) {
         *status = op_error(c, CLG_ERROR_SHAPE, "pads has %zu values for %zu axes", n_pads, n_image);
@@ -268,7 +264,7 @@ static clg_status col2im_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims;
     clg_status status = CLG_OK;
-    spread s;
+    window_desc s;
     int64_t windows = 1, taps = 1;
     if (x->rank != 3)
         return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and must have 3", x->rank);
@@ -298,13 +294,13 @@ static clg_status col2im_lower(lower_context *c)
         {.dtype = c->inputs[2].dtype, .dims = c->inputs[2].dims, .known = c->inputs[2].known}};
     op_context look = {.node = c->node, .row = c->row, .inputs = facts, .n_inputs = 3};
     clg_status status = CLG_OK;
-    spread s;
+    window_desc s;
     window_axis a[WINDOW_MAX_AXES];
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     if (!col2im_read(&look, &s, &status))
         return status != CLG_OK ? status
                                 : lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not known");
-    fill_axes(&s, a);
+    window_fill(&s, a);
     const shape *y = &c->outputs[0].dims;
     add_up(c, step_candidate(&c->build, "col2im"), a, y->dims[0] * y->dims[1], y->dims[1],
            operand_input(0), 0);
@@ -317,10 +313,7 @@ static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 static const op_types col2im_types[] = {
     {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
-static const op_attribute transpose_attributes[] = {
-    CONV_ATTRIBUTES{"output_padding", ATTRIBUTE_INTS, false, OP_PADDING},
-    {"output_shape", ATTRIBUTE_INTS, false, OP_PADDING},
-    {0}};
+static const op_attribute transpose_attributes[] = {CONV_TRANSPOSE_ATTRIBUTES{0}};
 static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
                                                  {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
                                                  {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
@@ -328,7 +321,7 @@ static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, f
 
 const op_row op_rows_convtranspose[] = {
     {.name = "ConvTranspose",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_conv_transpose),
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(2, 3, "T"),
