@@ -8,7 +8,7 @@
 // Parameters
 //   P_FORM  0: a work-item copies a plane: all windows of one channel, tap and image; for CPUs.
 //           1: a work-item copies an element
-//   P_T, P_VEC  see common/number.clh; P_VEC is 1
+//   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; 1, 0 and 32 but for P_SIZE
 // Arguments. All tensors are dense, offsets in elements.
 //   images, channels   of x
 //   CONV_SIZES_PARAMS  see common/conv.clh
@@ -19,18 +19,18 @@
 //   P_FORM 1  od * oh * ow, channels * kd * kh * kw * images
 //
 // @split
-// @variant P_FORM=0 P_T=1 P_VEC=1
-// @variant P_FORM=0 P_T=11 P_VEC=1
-// @variant P_FORM=1 P_T=1 P_VEC=1
-// @variant P_FORM=1 P_T=10 P_VEC=1
+// @variant P_FORM=0 P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32
+// @variant P_FORM=0 P_SIZE=8 P_VEC=1 P_FP64=0 P_INDEX=32
+// @variant P_FORM=1 P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32
+// @variant P_FORM=1 P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32
 #include "common/conv.clh"
-#include "common/number.clh"
+#include "common/untyped.clh"
 
 // Returns a / b rounded up, of any sign.
 static inline int ceil_div(const int a, const int b) { return a > 0 ? (a - 1) / b + 1 : -(-a / b); }
 
 __kernel void im2col(const int images, const int channels, CONV_SIZES_PARAMS,
-                     __global const elem *x, const long x_off, __global elem *cols,
+                     __global const word *x, const long x_off, __global word *cols,
                      const long cols_off)
 {
     const int planes = channels * kd * kh * kw * images;
@@ -38,8 +38,8 @@ __kernel void im2col(const int images, const int channels, CONV_SIZES_PARAMS,
         const int image = plane % images, row = plane / images, kx = row % kw, ky = row / kw % kh,
                   kz = row / (kw * kh) % kd, c = row / (kw * kh * kd);
         const int left = kx * dw - pw, up = ky * dh - ph, front = kz * dd - pd;
-        __global const elem *from = x + x_off + ((long)image * channels + c) * id * ih * iw;
-        __global elem *to = cols + cols_off + (long)plane * od * oh * ow;
+        __global const word *from = x + x_off + ((long)image * channels + c) * id * ih * iw;
+        __global word *to = cols + cols_off + (long)plane * od * oh * ow;
 #if P_FORM == 0
         // the columns whose pixels are inside of a row
         const int first = clamp(ceil_div(-left, sw), 0, ow),
@@ -48,13 +48,13 @@ __kernel void im2col(const int images, const int channels, CONV_SIZES_PARAMS,
             const int z = line / oh * sd + front, y = line % oh * sh + up;
             const bool inside = z >= 0 && z < id && y >= 0 && y < ih;
             const int begin = inside ? first : ow, stop = inside ? end : ow;
-            __global const elem *at = from + ((long)z * ih + y) * iw + left;
-            for (int i = 0; i < begin; ++i) STORE1((num)0, to + i);
+            __global const word *at = from + ((long)z * ih + y) * iw + left;
+            for (int i = 0; i < begin; ++i) to[i] = 0;
             if (sw == 1)
                 for (int i = begin; i < stop; ++i) to[i] = at[i];
             else
                 for (int i = begin; i < stop; ++i) to[i] = at[(long)i * sw];
-            for (int i = stop; i < ow; ++i) STORE1((num)0, to + i);
+            for (int i = stop; i < ow; ++i) to[i] = 0;
         }
 #else
         for (int o = get_global_id(0); o < od * oh * ow; o += get_global_size(0)) {
@@ -63,7 +63,7 @@ __kernel void im2col(const int images, const int channels, CONV_SIZES_PARAMS,
             if (s >= 0 && s < iw && y >= 0 && y < ih && z >= 0 && z < id)
                 to[o] = from[((long)z * ih + y) * iw + s];
             else
-                STORE1((num)0, to + o);
+                to[o] = 0;
         }
 #endif
     }

@@ -71,6 +71,7 @@ static clg_status read_sizes(const lower_context *c, const conv_filter_job *j, f
         return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
     const int64_t max = lower_is_simd(c) ? SIMD_COLUMNS : SIMT_COLUMNS;
     if (one > 0) s->together = work_min(s->images, max / one);
+    if (j->together > 0) s->together = work_min(s->together, j->together);
     if (s->together < 1) s->together = 1;
     s->n_columns = one * s->together;
     s->n_small = s->together * small->dims[1] * s->windows;
@@ -87,13 +88,15 @@ static void add_columns(lower_context *c, candidate *impl, const conv_filter_job
     operand x = operand_input(1 - j->small);
     step_builder *b = &c->build;
     step *s = step_kernel(b, impl, "im2col", "im2col",
-                          prelude_text(b, "P_FORM=%d P_T=%d P_VEC=1", !simd, (int)j->dtype));
+                          prelude_text(b, "P_FORM=%d P_SIZE=%d P_VEC=1 P_FP64=0 P_INDEX=32", !simd,
+                                       (int)dtype_size(j->dtype)));
     x.offset_elems = first * channels * window_count_in(j->axes);
     STEP_INTS(b, s, n, channels);
     window_args(b, s, j->axes);
     STEP_BUFFERS(b, s, {x, j->dtype}, {cols, j->dtype});
     s->bytes = 2.0 * (double)rows * (double)sizes->windows * (double)dtype_size(j->dtype);
     work_check_work(c, s, window_count_in(j->axes));
+    work_check_work(c, s, sizes->windows);
     if (simd)
         work_range_2d(c, s, 1, 1, rows, 1);
     else

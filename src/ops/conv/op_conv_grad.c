@@ -10,31 +10,23 @@
  */
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_filter.h"
+#include "ops/conv/conv_grad.h"
 #include "ops/conv/conv_transpose.h"
 #include "ops/grad/grad_rule.h"
 #include "ops/lowering/work.h"
 
-/* op_row.param: which gradient it is, and of what. */
-typedef struct conv_grad_op {
-    bool is_transposed, is_filter;
-} conv_grad_op;
-
-/* Which input has the shape of x, w and y: the result has that of input 2. */
-typedef struct roles {
-    const shape *x, *w, *g;
-} roles;
-
-static roles roles_of(const conv_grad_op *op, const shape *in0, const shape *in1,
-                      const shape *result)
+conv_grad_roles conv_grad_roles_of(const op_row *row, const shape *in0, const shape *in1,
+                                   const shape *result)
 {
-    return op->is_filter ? (roles){.x = in0, .g = in1, .w = result}
-                         : (roles){.g = in0, .w = in1, .x = result};
+    const conv_grad_op *op = row->param;
+    return op->is_filter ? (conv_grad_roles){.x = in0, .g = in1, .w = result}
+                         : (conv_grad_roles){.g = in0, .w = in1, .x = result};
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* Sets the shape of the output of the forward convolution. */
-static clg_status forward_shape(op_context *c, const roles *r, shape *out)
+static clg_status forward_shape(op_context *c, const conv_grad_roles *r, shape *out)
 {
     const conv_grad_op *op = c->row->param;
     window_desc win;
@@ -59,7 +51,8 @@ static clg_status conv_grad_infer(op_context *c)
     CLG_TRY(op_need_dims(c, 2, &known, &result));
     if (known && !shape_is_known(&result))
         return op_error(c, CLG_ERROR_SHAPE, "a dimension of its result is negative");
-    const roles r = roles_of(c->row->param, &c->inputs[0].dims, &c->inputs[1].dims, &result);
+    const conv_grad_roles r =
+        conv_grad_roles_of(c->row, &c->inputs[0].dims, &c->inputs[1].dims, &result);
     if (result.rank != RANK_UNKNOWN) {
         CLG_TRY(forward_shape(c, &r, &y));
         if (shapes_differ(&y, r.g))
@@ -72,13 +65,11 @@ static clg_status conv_grad_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Reads the axes of the forward convolution, where `in` is the larger map, whose pixels the windows
- * cover, and `out` the number of windows: of a ConvTranspose, those of y and x. */
-static clg_status read_axes(const lower_context *c, window_axis a[WINDOW_MAX_AXES])
+clg_status conv_grad_axes(const lower_context *c, window_axis a[WINDOW_MAX_AXES])
 {
     const conv_grad_op *op = c->row->param;
-    const roles r =
-        roles_of(op, &lower_input(c, 0)->dims, &lower_input(c, 1)->dims, &c->outputs[0].dims);
+    const conv_grad_roles r = conv_grad_roles_of(c->row, &lower_input(c, 0)->dims,
+                                                 &lower_input(c, 1)->dims, &c->outputs[0].dims);
     window_desc win;
     if (!op->is_transposed) {
         CLG_TRY(window_read(c->node, r.x, r.w, &win));
@@ -100,7 +91,7 @@ static clg_status data_lower(lower_context *c)
 {
     window_axis a[WINDOW_MAX_AXES];
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
-    CLG_TRY(read_axes(c, a));
+    CLG_TRY(conv_grad_axes(c, a));
     for (int i = 0; i < WINDOW_MAX_AXES; i++) {
         const int64_t windows = a[i].out;
         a[i].out = a[i].in;
@@ -124,7 +115,7 @@ static clg_status transpose_data_lower(lower_context *c)
                   .weight_constant = w->constant,
                   .epilogue = {.alpha = 1, .beta = 1}};
     CLG_TRY(work_check_dtype(c, j.dtype));
-    CLG_TRY(read_axes(c, j.axes));
+    CLG_TRY(conv_grad_axes(c, j.axes));
     return conv_add(c, &j);
 }
 
@@ -133,9 +124,10 @@ static clg_status filter_lower(lower_context *c)
     const conv_grad_op *op = c->row->param;
     conv_filter_job j = {.dtype = c->inputs[0].dtype,
                          .small = op->is_transposed ? 0 : 1,
-                         .groups = node_int(c->node, "group", 1)};
+                         .groups = node_int(c->node, "group", 1),
+                         .together = node_int(c->node, "together", 0)};
     CLG_TRY(work_check_dtype(c, j.dtype));
-    CLG_TRY(read_axes(c, j.axes));
+    CLG_TRY(conv_grad_axes(c, j.axes));
     return conv_filter_add(c, &j);
 }
 
@@ -145,8 +137,14 @@ static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)},
     {'I', DTYPE_BIT(CLG_INT64)},
     {0}};
+/* together: images of one product, at most; absent: as memory allows. Self-tests set it. */
+#define FILTER_ATTRIBUTES {"together", ATTRIBUTE_INT, false, OP_COUNT},
+
 static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
 static const op_attribute transpose_attributes[] = {CONV_TRANSPOSE_ATTRIBUTES{0}};
+static const op_attribute filter_attributes[] = {CONV_ATTRIBUTES FILTER_ATTRIBUTES{0}};
+static const op_attribute transpose_filter_attributes[] = {
+    CONV_TRANSPOSE_ATTRIBUTES FILTER_ATTRIBUTES{0}};
 
 #define CONV_GRAD(transposed, filter)                                                              \
     .domain = "clgraph", .since = 1, OP_INPUTS(3, 3, "TTI"), OP_OUTPUTS(1, 1, "T"),                \
@@ -164,7 +162,7 @@ const op_row op_rows_conv_grad[] = {
      CONV_GRAD(false, false)},
     {.name = "ConvFilterGrad",
      .grad = GRAD_BY(grad_pass_conv_filter),
-     .attributes = attributes,
+     .attributes = filter_attributes,
      .lower = filter_lower,
      CONV_GRAD(false, true)},
     {.name = "ConvTransposeDataGrad",
@@ -174,7 +172,7 @@ const op_row op_rows_conv_grad[] = {
      CONV_GRAD(true, false)},
     {.name = "ConvTransposeFilterGrad",
      .grad = GRAD_BY(grad_pass_conv_transpose_filter),
-     .attributes = transpose_attributes,
+     .attributes = transpose_filter_attributes,
      .lower = filter_lower,
      CONV_GRAD(true, true)},
 };
