@@ -123,7 +123,7 @@ clg_status conv_transpose_shape(const op_context *c, const shape *x, const shape
 
 static clg_status transpose_infer(op_context *c)
 {
-    shape y;
+    shape y = {0};
     CLG_TRY(conv_transpose_shape(c, &op_input(c, 0)->dims, &op_input(c, 1)->dims, &y));
     CLG_TRY(window_check_bias(c, 2, y.dims[1]));
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);

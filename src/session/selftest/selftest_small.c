@@ -293,8 +293,8 @@ static int64_t images_together(const lower_context *lc, int64_t n_products)
     return lc->inputs[0].dims.dims[0] > n_products ? 2 : 1;
 }
 
-/* Sets the shapes of the inputs and the result of a smaller gradient of a convolution. Returns false
- * after the last attempt, or where there is none. */
+/* Sets the shapes of the inputs and the result of a smaller gradient of a convolution. Returns
+ * false after the last attempt, or where there is none. */
 static bool shrink_conv_grad(const lower_context *lc, const candidate *impl, size_t attempt,
                              shape dims[], shape *result)
 {
@@ -473,7 +473,7 @@ clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t
     const selftest_op *op = selftest_find(lc->node);
     const bool is_product = lc->node && selftest_gemm_reference(lc->node);
     const bool is_conv_grad = op && op->reference == selftest_conv_grad;
-    shape dims[SELFTEST_MAX_INPUTS] = {{0}}, result;
+    shape dims[SELFTEST_MAX_INPUTS] = {{0}}, result = {0};
     *p = (selftest_problem){0};
     *out_made = false;
     if (!op || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs > SELFTEST_MAX_OUTPUTS ||
