@@ -41,13 +41,19 @@ static inline int ceil_div(const int a, const int b) { return a > 0 ? (a - 1) / 
 
 LANES_SUM(sum_of, num)
 
-// Returns sum + a[i] * b[i * stride], i < n, in lanes.
+// Returns sum + a[i] * b[i * stride], i < n, in lanes. numbers: 0, 1, 2, ...
 static inline vec add_products(vec sum, __global const elem *a, __global const elem *b,
-                               const int stride, const int n)
+                               const int stride, const int n, const vec numbers)
 {
     int i = 0;
-    if (stride == 1)
+    if (stride == 1) {
         for (; i + P_VEC <= n; i += P_VEC) sum += VLOAD(a + i) * VLOAD(b + i);
+        if (i == n) return sum;
+        if (n >= P_VEC) { // a last vector, in which the first lanes were added before
+            const vec product = VLOAD(a + n - P_VEC) * VLOAD(b + n - P_VEC);
+            return sum + (numbers >= (vec)(P_VEC - (n - i)) ? product : (vec)0);
+        }
+    }
     for (; i < n; i += P_VEC) {
         vec x = 0, y = 0;
         for (int l = 0; l < P_VEC && i + l < n; ++l) {
@@ -64,13 +70,21 @@ __kernel void conv_filter_depthwise(const int images, const int rows, const int 
                                     const long small_off, __global const elem *large,
                                     const long large_off, __global elem *y, const long y_off)
 {
+    vec numbers = 0;
+    for (int l = 0; l < P_VEC; ++l) ((num *)&numbers)[l] = l;
     for (int item = get_global_id(0); item < rows * kd * kh; item += get_global_size(0)) {
         const int ky = item % kh, kz = item / kh % kd, r = item / (kh * kd);
         const int up = ky * dh - ph, front = kz * dd - pd;
         for (int tap0 = 0; tap0 < kw; tap0 += TAPS) {
             const int taps = min(TAPS, kw - tap0);
             vec sums[TAPS];
-            for (int t = 0; t < TAPS; ++t) sums[t] = 0;
+            int first[TAPS], count[TAPS]; // windows of a row of which the tap is inside
+            for (int t = 0; t < TAPS; ++t) {
+                const int left = (tap0 + t) * dw - pw;
+                sums[t] = 0;
+                first[t] = clamp(ceil_div(-left, sw), 0, ow);
+                count[t] = clamp(ceil_div(iw - left, sw), first[t], ow) - first[t];
+            }
             for (int n = 0; n < images; ++n) {
                 __global const elem *windows =
                     small + small_off + ((long)n * rows + r) * od * oh * ow;
@@ -80,14 +94,11 @@ __kernel void conv_filter_depthwise(const int images, const int rows, const int 
                 for (int line = 0; line < od * oh; ++line) {
                     const int z = line / oh * sd + front, q = line % oh * sh + up;
                     if (z < 0 || z >= id || q < 0 || q >= ih) continue;
-                    for (int t = 0; t < taps; ++t) {
-                        const int left = (tap0 + t) * dw - pw;
-                        const int first = clamp(ceil_div(-left, sw), 0, ow),
-                                  end = clamp(ceil_div(iw - left, sw), first, ow);
-                        sums[t] = add_products(sums[t], windows + (long)line * ow + first,
-                                               pixels + ((long)z * ih + q) * iw + first * sw + left,
-                                               sw, end - first);
-                    }
+                    __global const elem *row = pixels + ((long)z * ih + q) * iw;
+                    for (int t = 0; t < taps; ++t)
+                        sums[t] = add_products(sums[t], windows + (long)line * ow + first[t],
+                                               row + first[t] * sw + (tap0 + t) * dw - pw, sw,
+                                               count[t], numbers);
                 }
             }
             for (int t = 0; t < taps; ++t)

@@ -16,11 +16,6 @@
 #include "ops/movement/strided.h"
 #include "ops/reduce/reduce.h"
 
-/* Elements of the windows that are in memory at once, if an image has no more. On CPUs 8 MiB of
- * float32 were 1.0 to 1.7 times as fast as 64 MiB, of 56x56x64 to 7x7x512, and no slower than 4:
- * x86-64 with AVX-512, two cores, PoCL 3.1, 2026-11-26. On GPUs estimated, not measured. */
-#define SIMD_COLUMNS ((int64_t)1 << 21)
-#define SIMT_COLUMNS ((int64_t)1 << 24)
 /* GPUs: work-groups of a product for each compute unit, and the least terms of a sum: sums are
  * divided into parts where a product has fewer work-groups. Estimated, not measured. */
 #define GROUPS_PER_UNIT 4
@@ -64,15 +59,11 @@ static clg_status read_sizes(const lower_context *c, const conv_filter_job *j, f
                         .windows = window_count_out(j->axes),
                         .taps = window_count_taps(j->axes),
                         .m = small->dims[1] / j->groups,
-                        .c = large->dims[1] / j->groups,
-                        .together = 1};
+                        .c = large->dims[1] / j->groups};
     if (!checked_mul_i64(large->dims[1], s->taps, &one) ||
         !checked_mul_i64(one, s->windows, &one) || one > INT64_MAX / 64)
         return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
-    const int64_t max = lower_is_simd(c) ? SIMD_COLUMNS : SIMT_COLUMNS;
-    if (one > 0) s->together = work_min(s->images, max / one);
-    if (j->together > 0) s->together = work_min(s->together, j->together);
-    if (s->together < 1) s->together = 1;
+    s->together = conv_images_together(c, one, s->images, j->together);
     s->n_columns = one * s->together;
     s->n_small = s->together * small->dims[1] * s->windows;
     s->parts = count_parts(c, j, s, s->together * s->windows);
@@ -196,11 +187,13 @@ static void depthwise_add(lower_context *c, const conv_filter_job *j, const filt
     const bool simd = lower_is_simd(c);
     const int64_t rows = j->groups * s->m, taps = simd ? a[0].kernel * a[1].kernel : s->taps;
     const uint64_t local = simd ? 1 : work_group_local(c, s->windows);
+    /* of the windows at a row's beginning, some elements are in the padding */
+    const int lanes = simd ? work_lanes(c, a[2].out - a[2].pad_begin) : 1;
     step_builder *b = &c->build;
     step *k = step_kernel(b, step_candidate(b, "conv_filter_depthwise"), "conv_filter_depthwise",
                           "conv_filter_depthwise",
                           prelude_text(b, "P_FORM=%d P_LOCAL=%d P_T=%d P_VEC=%d", !simd, (int)local,
-                                       (int)j->dtype, simd ? work_lanes(c, a[2].out) : 1));
+                                       (int)j->dtype, lanes));
     STEP_INTS(b, k, s->images, rows, s->m);
     window_args(b, k, a);
     STEP_BUFFERS(b, k, {operand_input(j->small), j->dtype}, {operand_input(1 - j->small), j->dtype},

@@ -17,7 +17,7 @@ typedef struct conv_filter_job {
     clg_dtype dtype;
     uint32_t small; /* index of the input: 0 or 1; `large` is the other */
     int64_t groups;
-    int64_t together;                  /* images of one product at most; 0: as memory allows */
+    int64_t together;                  /* images of one product at most; 0: no limit */
     window_axis axes[WINDOW_MAX_AXES]; /* in: pixels, out: windows */
 } conv_filter_job;
 

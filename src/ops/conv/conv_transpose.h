@@ -20,7 +20,9 @@ clg_status conv_transpose_read(const node *n, const shape *x, const shape *w, wi
 /* Sets the shape of its output, and checks that channels match. */
 clg_status conv_transpose_shape(const op_context *c, const shape *x, const shape *w, shape *out);
 /* Adds candidates that compute output 0 from inputs 0 and 1, the windows and the weight. a: from
- * window_fill. bias: index of the input; 0 for none. */
-clg_status conv_transpose_add(lower_context *c, const window_axis *a, uint32_t bias);
+ * window_fill. bias: index of the input; 0 for none. together: the images whose windows are in
+ * memory at once; 0 for all. */
+clg_status conv_transpose_add(lower_context *c, const window_axis *a, uint32_t bias,
+                              int64_t together);
 
 #endif

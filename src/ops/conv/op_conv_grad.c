@@ -97,7 +97,10 @@ static clg_status data_lower(lower_context *c)
         a[i].out = a[i].in;
         a[i].in = windows;
     }
-    return conv_transpose_add(c, a, 0);
+    const shape *y = &c->outputs[0].dims;
+    const int64_t elements = y->dims[1] * window_count_taps(a) * window_count_in(a);
+    return conv_transpose_add(
+        c, a, 0, conv_images_together(c, elements, y->dims[0], node_int(c->node, "together", 0)));
 }
 
 static clg_status transpose_data_lower(lower_context *c)
@@ -137,14 +140,14 @@ static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)},
     {'I', DTYPE_BIT(CLG_INT64)},
     {0}};
-/* together: images of one product, at most; absent: as memory allows. Self-tests set it. */
-#define FILTER_ATTRIBUTES {"together", ATTRIBUTE_INT, false, OP_COUNT},
+/* together: images whose windows are in memory at once, at most; absent: as many as are fast.
+ * Self-tests set it. */
+#define PART_ATTRIBUTES {"together", ATTRIBUTE_INT, false, OP_COUNT},
 
-static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
 static const op_attribute transpose_attributes[] = {CONV_TRANSPOSE_ATTRIBUTES{0}};
-static const op_attribute filter_attributes[] = {CONV_ATTRIBUTES FILTER_ATTRIBUTES{0}};
-static const op_attribute transpose_filter_attributes[] = {
-    CONV_TRANSPOSE_ATTRIBUTES FILTER_ATTRIBUTES{0}};
+static const op_attribute part_attributes[] = {CONV_ATTRIBUTES PART_ATTRIBUTES{0}};
+static const op_attribute transpose_part_attributes[] = {
+    CONV_TRANSPOSE_ATTRIBUTES PART_ATTRIBUTES{0}};
 
 #define CONV_GRAD(transposed, filter)                                                              \
     .domain = "clgraph", .since = 1, OP_INPUTS(3, 3, "TTI"), OP_OUTPUTS(1, 1, "T"),                \
@@ -157,12 +160,12 @@ static const op_attribute transpose_filter_attributes[] = {
 const op_row op_rows_conv_grad[] = {
     {.name = "ConvDataGrad",
      .grad = GRAD_BY(grad_pass_conv_data),
-     .attributes = attributes,
+     .attributes = part_attributes,
      .lower = data_lower,
      CONV_GRAD(false, false)},
     {.name = "ConvFilterGrad",
      .grad = GRAD_BY(grad_pass_conv_filter),
-     .attributes = filter_attributes,
+     .attributes = part_attributes,
      .lower = filter_lower,
      CONV_GRAD(false, true)},
     {.name = "ConvTransposeDataGrad",
@@ -172,7 +175,7 @@ const op_row op_rows_conv_grad[] = {
      CONV_GRAD(true, false)},
     {.name = "ConvTransposeFilterGrad",
      .grad = GRAD_BY(grad_pass_conv_transpose_filter),
-     .attributes = transpose_filter_attributes,
+     .attributes = transpose_part_attributes,
      .lower = filter_lower,
      CONV_GRAD(true, true)},
 };

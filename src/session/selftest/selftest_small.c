@@ -278,12 +278,13 @@ static clg_status list_dims(selftest_problem *p, size_t input, const shape *dims
     return CLG_OK;
 }
 
-/* Returns the number of products of a gradient of weights, each of some images. */
+/* Returns the number of matrix products of a gradient, each of some images. */
 static int64_t count_products(const candidate *impl)
 {
     int64_t n = 0;
     for (const step *s = impl->steps; s; s = s->next)
-        n += s->kind == STEP_KERNEL && strcmp(s->kernel.source, "im2col") == 0;
+        n += s->kind == STEP_KERNEL &&
+             (strcmp(s->kernel.source, "im2col") == 0 || strcmp(s->kernel.source, "col2im") == 0);
     return n;
 }
 

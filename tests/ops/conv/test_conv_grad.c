@@ -258,6 +258,22 @@ TEST(conv_grad__weights_of_images_in_parts)
         check(&cases[i], "ConvFilterGrad", LARGE, SMALL, WEIGHT);
 }
 
+TEST(conv_grad__data_of_images_in_parts)
+{
+    static const grad_case cases[] = {
+        {2, {{6, 6, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}, 5, 1, 17, 5, "pads=[1,1,1,1] together=2"},
+        {2,
+         {{7, 4, 1, 2, 1, 0}, {9, 3, 1, 4, 1, 0}},
+         3,
+         2,
+         7,
+         5,
+         "group=2 strides=[2,4] together=1"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        check(&cases[i], "ConvDataGrad", SMALL, WEIGHT, LARGE);
+}
+
 /* Sums of nothing are 0. */
 TEST(conv_grad__without_images_or_channels)
 {

@@ -165,11 +165,13 @@ TEST(dropout_in_training_passes_what_it_kept)
 TEST(what_cannot_be_differentiated_is_named)
 {
     clg_model *none = NULL,
-              *m = graph_text_model(18, "x: f32[1,2,4,4]; k = f32[3,2,3,3]; c = Conv(x, k); "
-                                        "s = LRN(c) size=3; z = Relu(s); i: i64[2]; j = Abs(i); "
+              *m = graph_text_model(18, "x: f32[1,2,4,4]; k = f32[3,2,3,3]; "
+                                        "c = com.microsoft.FusedConv(x, k); s = LRN(c) size=3; z = "
+                                        "Relu(s); i: i64[2]; j = Abs(i); "
                                         "out z j");
     assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "2 nodes have no gradient: the node of 'c' (Conv, opset 18): it has no rule yet; "
+                 "2 nodes have no gradient: the node of 'c' (com.microsoft.FusedConv, opset 1): it "
+                 "has no rule yet; "
                  "the node of 's' (LRN, opset 18)");
     assert_null(none);
     /* from an intermediate value after them */
