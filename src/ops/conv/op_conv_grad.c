@@ -8,6 +8,7 @@
  * and so ConvTransposeDataGrad and ConvTransposeFilterGrad. The data gradient of each is the other
  * convolution, with the sizes of the forward one, and is computed by its kernels.
  */
+#include "base/checked.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_filter.h"
 #include "ops/conv/conv_grad.h"
@@ -98,9 +99,12 @@ static clg_status data_lower(lower_context *c)
         a[i].in = windows;
     }
     const shape *y = &c->outputs[0].dims;
-    const int64_t elements = y->dims[1] * window_count_taps(a) * window_count_in(a);
-    return conv_transpose_add(
-        c, a, 0, conv_images_together(c, elements, y->dims[0], node_int(c->node, "together", 0)));
+    const int64_t max = node_int(c->node, "together", 0);
+    int64_t elements;
+    if (!checked_mul_i64(y->dims[1], window_count_taps(a), &elements) ||
+        !checked_mul_i64(elements, window_count_in(a), &elements))
+        return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
+    return conv_transpose_add(c, a, 0, conv_images_together(c, elements, y->dims[0], max));
 }
 
 static clg_status transpose_data_lower(lower_context *c)

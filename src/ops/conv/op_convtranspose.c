@@ -261,7 +261,7 @@ clg_status conv_transpose_add(lower_context *c, const window_axis *a, uint32_t b
                 .cols = {OPERAND_SCRATCH, 0, 0},
                 .y = operand_output(0),
                 .bias = bias};
-    gemm_job j;
+    gemm_job j = {0};
     CLG_TRY(windows_job(c, a, &j));
     if (groups > 1 && per_group > 0 && per_group <= MAX_DIRECT && outputs <= MAX_DIRECT) {
         summed direct = t;
