@@ -34,8 +34,8 @@ extern "C" {
  * gradient passes.
  *
  * clg_model_save refuses the model (UNSUPPORTED_OPERATOR) if a gradient needs an operator that ONNX
- * does not have: where an input was broadcast, sliced or pooled, or elements were multiplied with
- * each other.
+ * does not have: where an input was broadcast, sliced, pooled or convolved, or elements were
+ * multiplied with each other.
  *
  * Any thread. Errors: NOT_FOUND (no value has that name), INVALID_ARGUMENT (a value is named
  * twice), UNSUPPORTED_DTYPE (y or a value is not float), UNSUPPORTED_OPERATOR (the message names

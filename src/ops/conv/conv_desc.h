@@ -37,5 +37,8 @@ void conv_count_work(const conv_job *j, step *s);
 /* Returns the parameters of the epilogue for a prelude, such as "P_BIAS=1 P_RESIDUAL=0 P_ACT=1".
  * P_BIAS is 0 or 1: in these kernels a bias has one value per channel. */
 const char *conv_epilogue_prelude(lower_context *c, const conv_job *j);
+/* Returns of how many images, at least 1, the windows are in memory at once, for algorithms that
+ * copy them there. elements: those of an image's windows. max: more are not taken; 0: no limit. */
+int64_t conv_images_together(const lower_context *c, int64_t elements, int64_t images, int64_t max);
 
 #endif

@@ -59,7 +59,7 @@ static const op_attribute microsoft_attributes[] = {
 
 const op_row op_rows_conv[] = {
     {.name = "Conv",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_conv),
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(2, 3, "T"),

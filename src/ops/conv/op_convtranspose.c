@@ -6,6 +6,7 @@
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/conv/conv_desc.h"
+#include "ops/conv/conv_transpose.h"
 #include "ops/grad/grad_rule.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -20,12 +21,9 @@
  * (a GAN) */
 #define GROUPS_PER_UNIT 16
 
-/* The axes of a transposed convolution. Padding, stride and dilation are as in a convolution, but
- * `in` is the number of windows, which are summed to `out` pixels. */
-typedef struct spread {
-    int n_axes;
-    window_axis axes[WINDOW_MAX_AXES];
-} spread;
+/* Channels of a group in x and in y, at most, of convolutions that are computed directly where they
+ * have several groups: depthwise ones. Estimated, not measured. */
+#define MAX_DIRECT 4
 
 /* ---- ConvTranspose: shapes ------------------------------------------------------------------- */
 
@@ -48,7 +46,7 @@ static clg_status axis_value(const node *n, const char *name, int n_axes, int i,
 }
 
 /* Computes padding and output size of an axis from the attributes; sizes may be DIM_UNKNOWN. */
-static clg_status place_axis(const node *n, spread *s, int i)
+static clg_status place_axis(const node *n, window_desc *s, int i)
 {
     window_axis *a = &s->axes[i];
     const char *mode = node_string(n, "auto_pad", "NOTSET");
@@ -79,10 +77,10 @@ static clg_status place_axis(const node *n, spread *s, int i)
     return CLG_OK;
 }
 
-static clg_status transpose_read(const node *n, const shape *x, const shape *w, spread *out)
+clg_status conv_transpose_read(const node *n, const shape *x, const shape *w, window_desc *out)
 {
     char shown[NODE_TEXT_BYTES];
-    *out = (spread){.n_axes = x->rank - 2};
+    *out = (window_desc){.n_axes = x->rank - 2};
     if (x->rank < 3 || x->rank != w->rank || out->n_axes > WINDOW_MAX_AXES)
         return error_set(
             CLG_ERROR_SHAPE,
@@ -112,51 +110,58 @@ static clg_status transpose_read(const node *n, const shape *x, const shape *w, 
     return CLG_OK;
 }
 
-static clg_status transpose_infer(op_context *c)
+clg_status conv_transpose_shape(const op_context *c, const shape *x, const shape *w, shape *out)
 {
-    const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     const int64_t groups = node_int(c->node, "group", 1);
-    spread s;
-    CLG_TRY(transpose_read(c->node, x, w, &s));
+    window_desc s;
+    CLG_TRY(conv_transpose_read(c->node, x, w, &s));
     const int64_t outputs = w->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : w->dims[1] * groups;
     if (dims_differ(x->dims[1], w->dims[0]) ||
         (w->dims[0] != DIM_UNKNOWN && w->dims[0] % groups != 0))
         return op_error(c, CLG_ERROR_SHAPE,
                         "%" PRId64 " channels meet a weight for %" PRId64 " in %" PRId64 " groups",
                         x->dims[1], w->dims[0], groups);
-    CLG_TRY(window_check_bias(c, 2, outputs));
-    shape y = {.rank = x->rank, .dims = {x->dims[0], outputs}};
-    for (int i = 0; i < s.n_axes; i++) y.dims[2 + i] = s.axes[i].out;
+    window_shape(&s, x->dims[0], outputs, out);
+    return CLG_OK;
+}
+
+static clg_status transpose_infer(op_context *c)
+{
+    shape y = {0};
+    CLG_TRY(conv_transpose_shape(c, &op_input(c, 0)->dims, &op_input(c, 1)->dims, &y));
+    CLG_TRY(window_check_bias(c, 2, y.dims[1]));
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }
 
 /* ---- summing windows ------------------------------------------------------------------------- */
 
-/* Expands the axes to three, W last, with leading axes of length 1. */
-static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
-{
-    const window_desc w = {.n_axes = s->n_axes, .axes = {s->axes[0], s->axes[1], s->axes[2]}};
-    window_fill(&w, out);
-}
+/* What a step of col2im.cl sums. */
+typedef struct summed {
+    int64_t planes, channels;
+    operand cols, y; /* cols: the windows; those of a direct step are input 0 */
+    uint32_t bias;   /* index of the input; 0: none */
+    /* Not 0: the step multiplies input 1 itself, with so many channels of a group in x and y. */
+    int64_t per_group, outputs;
+} summed;
 
-/* Appends the step that sums the windows in `cols` to output 0. bias: index of the input, 0 for
- * none. */
-static void add_up(lower_context *c, candidate *impl, const window_axis *a, int64_t planes,
-                   int64_t channels, operand cols, uint32_t bias)
+static void add_up(lower_context *c, candidate *impl, const window_axis *a, const summed *t)
 {
     const clg_dtype dtype = c->outputs[0].dtype;
-    const bool simd = lower_is_simd(c);
+    const bool simd = lower_is_simd(c), direct = t->per_group > 0;
+    const int64_t planes = t->planes;
     step_builder *b = &c->build;
-    step *s = step_kernel(b, impl, "col2im", "col2im",
-                          prelude_text(b, "P_BIAS=%d P_FORM=%d P_LINE=%d P_T=%d P_VEC=1", bias != 0,
-                                       !simd, simd ? LINE : 1, (int)dtype));
-    STEP_INTS(b, s, planes, channels);
+    step *s =
+        step_kernel(b, impl, "col2im", "col2im",
+                    prelude_text(b, "P_DIRECT=%d P_BIAS=%d P_FORM=%d P_LINE=%d P_T=%d P_VEC=1",
+                                 direct, t->bias != 0, !simd, simd ? LINE : 1, (int)dtype));
+    STEP_INTS(b, s, planes, t->channels, t->per_group, t->outputs);
     window_args(b, s, a);
-    STEP_BUFFERS(b, s, {cols, dtype}, {bias ? operand_input(bias) : cols, dtype},
-                 {operand_output(0), dtype});
+    STEP_BUFFERS(b, s, {t->cols, dtype}, {direct ? operand_input(1) : t->cols, dtype},
+                 {t->bias ? operand_input(t->bias) : t->cols, dtype}, {t->y, dtype});
     s->flops = (double)planes * (double)window_count_taps(a) * (double)window_count_in(a);
     s->bytes = s->flops * (double)dtype_size(dtype);
+    if (direct) s->flops *= 2.0 * (double)t->per_group;
     if (simd) {
         const int64_t lines = planes * a[0].out * a[1].out;
         const int64_t groups = GROUPS_PER_UNIT * work_units(c);
@@ -167,26 +172,20 @@ static void add_up(lower_context *c, candidate *impl, const window_axis *a, int6
     }
 }
 
-static clg_status transpose_lower(lower_context *c)
+/* The product of a transposed convolution, of which each candidate has the result in its first
+ * scratch memory. */
+static clg_status windows_job(const lower_context *c, const window_axis *a, gemm_job *out)
 {
     const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
-    const int64_t groups = node_int(c->node, "group", 1), images = x->dims.dims[0];
-    spread s;
-    window_axis a[WINDOW_MAX_AXES];
-    size_t size_bytes;
-    CLG_TRY(work_check_dtype(c, x->dtype));
-    CLG_TRY(transpose_read(c->node, &x->dims, &w->dims, &s));
-    fill_axes(&s, a);
-    const int64_t pixels = window_count_in(a), taps = window_count_taps(a),
-                  per_group = w->dims.dims[0] / groups, outputs = w->dims.dims[1];
+    const int64_t groups = node_int(c->node, "group", 1), images = x->dims.dims[0],
+                  pixels = window_count_in(a), per_group = w->dims.dims[0] / groups;
     gemm_job j = {.dtype = x->dtype,
-                  .m = outputs * taps,
+                  .m = w->dims.dims[1] * window_count_taps(a),
                   .n = pixels,
                   .k = per_group,
                   .batch = images * groups,
                   .batch_in = groups,
                   .epilogue = {.alpha = 1, .beta = 1}};
-    /* the first scratch memory of each candidate, allocated below */
     const operand cols = {OPERAND_SCRATCH, 0, 0};
     j.a = (gemm_matrix){operand_input(1), 1, j.m, 0, groups > 1 ? per_group * j.m : 0, w->constant};
     j.b = (gemm_matrix){operand_input(0),
@@ -195,6 +194,8 @@ static clg_status transpose_lower(lower_context *c)
                         groups * per_group * pixels,
                         groups > 1 ? per_group * pixels : 0,
                         false};
+    if (j.n > 0 && j.m > INT64_MAX / 64 / j.n / groups)
+        return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
     j.c =
         (gemm_matrix){cols, pixels, 1, groups * j.m * pixels, groups > 1 ? j.m * pixels : 0, false};
     if (groups == 1) { /* use one batch dimension, since CLBlast supports only one */
@@ -202,25 +203,94 @@ static clg_status transpose_lower(lower_context *c)
         j.b.b1 = j.b.b0;
         j.c.b1 = j.c.b0;
     }
-    if (j.n > 0 && j.m > INT64_MAX / 8 / j.n)
+    *out = j;
+    return CLG_OK;
+}
+
+/* Adds candidates that compute the windows of all images, and then sum them. */
+static clg_status add_at_once(lower_context *c, const window_axis *a, const gemm_job *j,
+                              const summed *t)
+{
+    size_t size_bytes;
+    if (!dtype_bytes(j->dtype, j->m * j->n * (j->batch > 0 ? j->batch : 1), &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
-    if (!dtype_bytes(x->dtype, j.m * j.n * (j.batch > 0 ? j.batch : 1), &size_bytes))
-        return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
-    CLG_TRY(gemm_lower(c, &j, 1));
+    CLG_TRY(gemm_lower(c, j, 1));
     for (candidate *impl = c->build.candidates; impl; impl = impl->next) {
         const operand made = step_scratch(&c->build, impl, size_bytes);
-        if (made.index != cols.index && c->build.status == CLG_OK)
+        if (made.index != t->cols.index && c->build.status == CLG_OK)
             return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
-        add_up(c, impl, a, images * groups * outputs, groups * outputs, cols,
-               lower_has_input(c, 2) ? 2 : 0);
+        add_up(c, impl, a, t);
     }
     return CLG_OK;
+}
+
+/* Adds a candidate that does so for `together` images at a time. */
+static clg_status add_in_parts(lower_context *c, const window_axis *a, const gemm_job *whole,
+                               const summed *all, bool blas, int64_t together)
+{
+    const shape *x = &lower_input(c, 0)->dims, *y = &c->outputs[0].dims;
+    const int64_t images = x->dims[0], groups = whole->batch / images;
+    candidate *impl = step_candidate(&c->build, blas ? "blas_parts" : "gemm_parts");
+    size_t size_bytes;
+    if (!dtype_bytes(whole->dtype, whole->m * whole->n * groups * together, &size_bytes))
+        return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
+    (void)step_scratch(&c->build, impl, size_bytes);
+    for (int64_t first = 0; first < images; first += together) {
+        const int64_t n = work_min(together, images - first);
+        gemm_job j = *whole;
+        summed t = *all;
+        j.batch = n * groups;
+        if (groups == 1) j.batch_in = n;
+        j.b.at.offset_elems = first * x->dims[1] * window_count_in(a);
+        t.planes = n * t.channels;
+        t.y.offset_elems = first * y->dims[1] * window_count_out(a);
+        CLG_TRY(gemm_append(c, impl, &j, blas));
+        add_up(c, impl, a, &t);
+    }
+    return CLG_OK;
+}
+
+clg_status conv_transpose_add(lower_context *c, const window_axis *a, uint32_t bias,
+                              int64_t together)
+{
+    const shape *x = &lower_input(c, 0)->dims, *w = &lower_input(c, 1)->dims;
+    const int64_t groups = node_int(c->node, "group", 1), images = x->dims[0],
+                  per_group = w->dims[0] / groups, outputs = w->dims[1];
+    summed t = {.planes = images * groups * outputs,
+                .channels = groups * outputs,
+                .cols = {OPERAND_SCRATCH, 0, 0},
+                .y = operand_output(0),
+                .bias = bias};
+    gemm_job j = {0};
+    CLG_TRY(windows_job(c, a, &j));
+    if (groups > 1 && per_group > 0 && per_group <= MAX_DIRECT && outputs <= MAX_DIRECT) {
+        summed direct = t;
+        direct.cols = operand_input(0);
+        direct.per_group = per_group;
+        direct.outputs = outputs;
+        add_up(c, step_candidate(&c->build, "col2im_direct"), a, &direct);
+        return CLG_OK;
+    }
+    if (together == 0 || together >= images || j.m * j.n == 0) return add_at_once(c, a, &j, &t);
+    CLG_TRY(add_in_parts(c, a, &j, &t, false, together));
+    if (gemm_fits_blas(&j)) CLG_TRY(add_in_parts(c, a, &j, &t, true, together));
+    return CLG_OK;
+}
+
+static clg_status transpose_lower(lower_context *c)
+{
+    window_desc s;
+    window_axis a[WINDOW_MAX_AXES];
+    CLG_TRY(work_check_dtype(c, lower_input(c, 0)->dtype));
+    CLG_TRY(conv_transpose_read(c->node, &lower_input(c, 0)->dims, &lower_input(c, 1)->dims, &s));
+    window_fill(&s, a);
+    return conv_transpose_add(c, a, lower_has_input(c, 2) ? 2 : 0, 0);
 }
 
 /* ---- Col2Im ---------------------------------------------------------------------------------- */
 
 /* Reads the shapes of image and block; returns false while they are unknown, or after an error. */
-static bool col2im_read(op_context *c, spread *s, clg_status *status)
+static bool col2im_read(op_context *c, window_desc *s, clg_status *status)
 {
     int64_t image[OP_MAX_INTS], block[OP_MAX_INTS];
     size_t n_image, n_block, n_pads;
@@ -233,7 +303,7 @@ static bool col2im_read(op_context *c, spread *s, clg_status *status)
                      n_image, n_block, WINDOW_MAX_AXES);
         return false;
     }
-    *s = (spread){.n_axes = (int)n_image};
+    *s = (window_desc){.n_axes = (int)n_image};
     const int64_t *pads = node_ints(c->node, "pads", &n_pads);
     if (n_pads != 0 && n_pads != 2 * n_image) {
         *status = op_error(c, CLG_ERROR_SHAPE, "pads has %zu values for %zu axes", n_pads, n_image);
@@ -268,7 +338,7 @@ static clg_status col2im_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims;
     clg_status status = CLG_OK;
-    spread s;
+    window_desc s;
     int64_t windows = 1, taps = 1;
     if (x->rank != 3)
         return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and must have 3", x->rank);
@@ -298,16 +368,19 @@ static clg_status col2im_lower(lower_context *c)
         {.dtype = c->inputs[2].dtype, .dims = c->inputs[2].dims, .known = c->inputs[2].known}};
     op_context look = {.node = c->node, .row = c->row, .inputs = facts, .n_inputs = 3};
     clg_status status = CLG_OK;
-    spread s;
+    window_desc s;
     window_axis a[WINDOW_MAX_AXES];
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     if (!col2im_read(&look, &s, &status))
         return status != CLG_OK ? status
                                 : lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not known");
-    fill_axes(&s, a);
+    window_fill(&s, a);
     const shape *y = &c->outputs[0].dims;
-    add_up(c, step_candidate(&c->build, "col2im"), a, y->dims[0] * y->dims[1], y->dims[1],
-           operand_input(0), 0);
+    const summed t = {.planes = y->dims[0] * y->dims[1],
+                      .channels = y->dims[1],
+                      .cols = operand_input(0),
+                      .y = operand_output(0)};
+    add_up(c, step_candidate(&c->build, "col2im"), a, &t);
     return CLG_OK;
 }
 
@@ -317,10 +390,7 @@ static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 static const op_types col2im_types[] = {
     {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
-static const op_attribute transpose_attributes[] = {
-    CONV_ATTRIBUTES{"output_padding", ATTRIBUTE_INTS, false, OP_PADDING},
-    {"output_shape", ATTRIBUTE_INTS, false, OP_PADDING},
-    {0}};
+static const op_attribute transpose_attributes[] = {CONV_TRANSPOSE_ATTRIBUTES{0}};
 static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
                                                  {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
                                                  {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
@@ -328,7 +398,7 @@ static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, f
 
 const op_row op_rows_convtranspose[] = {
     {.name = "ConvTranspose",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_conv_transpose),
      .batch = BATCH_FIRST,
      .since = 1,
      OP_INPUTS(2, 3, "T"),

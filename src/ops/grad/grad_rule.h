@@ -108,6 +108,13 @@ void grad_pass_resize(grad_node *c);
 /* grad_product.c */
 void grad_pass_matmul(grad_node *c);
 void grad_pass_gemm(grad_node *c);
+/* grad_conv.c */
+void grad_pass_conv(grad_node *c);
+void grad_pass_conv_data(grad_node *c);
+void grad_pass_conv_filter(grad_node *c);
+void grad_pass_conv_transpose(grad_node *c);
+void grad_pass_conv_transpose_data(grad_node *c);
+void grad_pass_conv_transpose_filter(grad_node *c);
 /* grad_reduce.c */
 void grad_pass_reduce_sum(grad_node *c);
 void grad_pass_reduce_mean(grad_node *c);

@@ -146,7 +146,8 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
  * (Softmax, reductions, and others along axes), selftest_gemm.c, selftest_norm.c, selftest_pad.c,
  * selftest_pointwise.c, selftest_pool.c, selftest_quantize.c, selftest_recurrent.c,
  * selftest_resample.c, selftest_scatter.c. */
-selftest_reference selftest_gemm, selftest_pointwise, selftest_attention, selftest_append;
+selftest_reference selftest_gemm, selftest_conv_grad, selftest_pointwise, selftest_attention,
+    selftest_append;
 selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cumulative,
     selftest_topk, selftest_linear_scan;
 selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Self-test references of floating-point matrix products (MatMul, Gemm and fused) and convolutions
- * (Conv, FusedConv, channel-blocked BlockedConv), with bias, residual and activation, in double.
+ * (Conv, FusedConv, channel-blocked BlockedConv), with bias, residual and activation, and of the
+ * gradients of convolutions, in double.
  */
 #include "ops/conv/conv_blocked.h"
+#include "ops/conv/conv_grad.h"
 #include "ops/lowering/epilogue.h"
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
@@ -243,4 +245,122 @@ clg_status selftest_gemm(const lower_context *lc, const double *const *in,
                          const selftest_expected *out)
 {
     return selftest_gemm_reference(lc->node)(lc, in, out);
+}
+
+/* ---- gradients of convolutions --------------------------------------------------------------- */
+
+/* A convolution between maps `small` [n, groups m, windows] and `large` [n, groups c, pixels], and
+ * its weight [groups m, c, taps]: each of the three is a sum of products of the others. */
+typedef struct conv_terms {
+    window_axis axes[WINDOW_MAX_AXES];
+    int64_t images, groups, m, c, windows, n_pixels, taps;
+    int64_t *pixels; /* by window and tap: the pixel that it reads, or -1 */
+    /* Distance between the channels of the result (c of large, m of the others) that are computed,
+     * the last one among them. */
+    int64_t step;
+} conv_terms;
+
+/* The number of products that the reference may sum, about. */
+#define MAX_TERMS ((int64_t)1 << 24)
+
+/* Returns the pixel that tap `tap` of a window reads, or -1. */
+static int64_t pixel_of(const conv_terms *t, int64_t window, int64_t tap)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = WINDOW_MAX_AXES - 1; d >= 0; d--) {
+        const window_axis *a = &t->axes[d];
+        const int64_t i =
+            window % a->out * a->stride + tap % a->kernel * a->dilation - a->pad_begin;
+        if (i < 0 || i >= a->in) return -1;
+        at += i * stride;
+        stride *= a->in;
+        window /= a->out;
+        tap /= a->kernel;
+    }
+    return at;
+}
+
+/* The maps and the weight of a group and image: two to read, and the result with its scales. */
+typedef struct conv_parts {
+    const double *small, *large, *weight;
+    double *result, *scale;
+} conv_parts;
+
+/* Adds the products for channel m of small and c of large. */
+static void add_terms(const conv_terms *t, const conv_parts *p, int64_t m, int64_t c)
+{
+    for (int64_t i = 0; i < t->windows * t->taps; i++) {
+        if (t->pixels[i] < 0) continue;
+        const int64_t s = m * t->windows + i / t->taps, l = c * t->n_pixels + t->pixels[i],
+                      w = (m * t->c + c) * t->taps + i % t->taps,
+                      to = !p->small   ? s
+                           : !p->large ? l
+                                       : w;
+        const double term = (p->small ? p->small[s] : 1) * (p->large ? p->large[l] : 1) *
+                            (p->weight ? p->weight[w] : 1);
+        p->result[to] += term;
+        p->scale[to] += fabs(term);
+    }
+}
+
+/* Adds all products of a group and image; the scales of what is not computed become infinite. */
+static void add_group(const conv_terms *t, const conv_parts *p)
+{
+    const int64_t lines = p->large ? t->m : t->c, others = p->large ? t->c : t->m,
+                  line = !p->small   ? t->windows
+                         : !p->large ? t->n_pixels
+                                     : t->c * t->taps;
+    for (int64_t i = 0; i < lines; i++) {
+        const bool is_computed = (lines - 1 - i) % t->step == 0;
+        for (int64_t k = 0; is_computed && k < others; k++)
+            add_terms(t, p, p->large ? i : k, p->large ? k : i);
+        for (int64_t k = 0; !is_computed && k < line; k++) p->scale[i * line + k] = HUGE_VAL;
+    }
+}
+
+/* Returns the part of a map or weight that belongs to a group and image; NULL for the result. */
+static const double *part_of(const double *whole, int64_t offset)
+{
+    return whole ? whole + offset : NULL;
+}
+
+static clg_status read_terms(const lower_context *lc, const conv_grad_roles *r, conv_terms *t)
+{
+    *t = (conv_terms){.images = r->x->dims[0], .groups = node_int(lc->node, "group", 1)};
+    CLG_TRY(conv_grad_axes(lc, t->axes));
+    t->m = r->w->dims[0] / t->groups;
+    t->c = r->w->dims[1];
+    t->windows = window_count_out(t->axes);
+    t->n_pixels = window_count_in(t->axes);
+    t->taps = window_count_taps(t->axes);
+    t->step = 1 + t->images * t->groups * t->m * t->c * t->windows * t->taps / MAX_TERMS;
+    t->pixels = arena_alloc(lc->memory, (size_t)(t->windows * t->taps) + 1, sizeof *t->pixels);
+    if (!t->pixels) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < t->windows * t->taps; i++)
+        t->pixels[i] = pixel_of(t, i / t->taps, i % t->taps);
+    return CLG_OK;
+}
+
+clg_status selftest_conv_grad(const lower_context *lc, const double *const *in,
+                              const selftest_expected *out)
+{
+    const conv_grad_op *op = lc->row->param;
+    const conv_grad_roles r =
+        conv_grad_roles_of(lc->row, &lc->inputs[0].dims, &lc->inputs[1].dims, &lc->outputs[0].dims);
+    conv_terms t;
+    CLG_TRY(read_terms(lc, &r, &t));
+    const double *x = op->is_filter ? in[0] : NULL, *g = op->is_filter ? in[1] : in[0],
+                 *weight = op->is_filter ? NULL : in[1];
+    const double *small = op->is_transposed ? x : g, *large = op->is_transposed ? g : x;
+    for (int64_t i = 0; i < t.images * t.groups; i++) { /* image, group */
+        const int64_t s = i * t.m * t.windows, l = i * t.c * t.n_pixels,
+                      w = i % t.groups * t.m * t.c * t.taps,
+                      to = !small   ? s
+                           : !large ? l
+                                    : w;
+        const conv_parts p = {part_of(small, s), part_of(large, l), part_of(weight, w),
+                              out[0].y + to, out[0].scale + to};
+        add_group(&t, &p);
+    }
+    return CLG_OK;
 }

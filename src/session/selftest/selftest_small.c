@@ -12,6 +12,8 @@
 #include "tensor/tensor.h"
 
 #include "ops/conv/conv_blocked.h"
+#include "ops/conv/conv_grad.h"
+#include "ops/conv/conv_transpose.h"
 #include "ops/lowering/work.h"
 
 #include <math.h>
@@ -223,6 +225,113 @@ static bool shrink_quantized(const lower_context *lc, const small_size *to, shap
            shrink_list(lc, dims, r->w_scale, columns, now);
 }
 
+/* ---- gradients of convolutions --------------------------------------------------------------- */
+
+/* Sets the shapes of x, w and y of a smaller convolution, of which it is a gradient. */
+static bool shrink_forward(const lower_context *lc, const small_size *to, shape *x, shape *w,
+                           shape *y)
+{
+    const conv_grad_op *op = lc->row->param;
+    window_desc win;
+    if (!op->is_transposed) {
+        if (!shrink_sides(lc, to, x, w) || window_read(lc->node, x, w, &win) != CLG_OK)
+            return false;
+        window_shape(&win, x->dims[0], w->dims[0], y);
+        return true;
+    }
+    const int64_t groups = node_int(lc->node, "group", 1);
+    int64_t n_taps = 1;
+    for (int d = 2; d < x->rank; d++) {
+        const int from_last = x->rank - 1 - d;
+        x->dims[d] = side_of(to, x->dims[d],
+                             from_last == 0   ? to->columns
+                             : from_last == 1 ? to->rows
+                                              : to->repeats);
+        n_taps *= w->dims[d];
+    }
+    const int64_t per_group = w->dims[0] / groups, few = 5;
+    w->dims[0] = groups * side_of(to, per_group, groups > 4 ? few : to->m);
+    w->dims[1] = side_of(to, w->dims[1], groups > 4 ? few : (to->k + n_taps - 1) / n_taps);
+    x->dims[0] = work_min(x->dims[0], to->repeats);
+    x->dims[1] = w->dims[0];
+    if (conv_transpose_read(lc->node, x, w, &win) != CLG_OK) return false;
+    window_shape(&win, x->dims[0], groups * w->dims[1], y);
+    for (int i = 0; i < win.n_axes; i++) y->dims[2 + i] = win.axes[i].out;
+    return true;
+}
+
+/* Makes an input the constant that lists these dimensions. */
+static clg_status list_dims(selftest_problem *p, size_t input, const shape *dims)
+{
+    int64_t *elements = arena_alloc(&p->memory, CLG_MAX_RANK, sizeof *elements);
+    tensor *t = arena_alloc(&p->memory, 1, sizeof *t);
+    if (!elements || !t) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const size_t n = (size_t)dims->rank;
+    memcpy(elements, dims->dims, n * sizeof *elements);
+    *t = (tensor){.dtype = CLG_INT64,
+                  .dims = {.rank = 1, .dims = {dims->rank}},
+                  .n_elements = dims->rank,
+                  .data = elements,
+                  .size_bytes = n * sizeof *elements};
+    refcount_init(&t->refs); /* the arena owns it */
+    p->inputs[input].known = t;
+    return CLG_OK;
+}
+
+/* Returns the number of matrix products of a gradient, each of some images. */
+static int64_t count_products(const candidate *impl)
+{
+    int64_t n = 0;
+    for (const step *s = impl->steps; s; s = s->next)
+        n += s->kind == STEP_KERNEL &&
+             (strcmp(s->kernel.source, "im2col") == 0 || strcmp(s->kernel.source, "col2im") == 0);
+    return n;
+}
+
+/* Returns the images of one product in the test of a node with several: one, or several. */
+static int64_t images_together(const lower_context *lc, int64_t n_products)
+{
+    return lc->inputs[0].dims.dims[0] > n_products ? 2 : 1;
+}
+
+/* Sets the shapes of the inputs and the result of a smaller gradient of a convolution. Returns
+ * false after the last attempt, or where there is none. */
+static bool shrink_conv_grad(const lower_context *lc, const candidate *impl, size_t attempt,
+                             shape dims[], shape *result)
+{
+    const conv_grad_op *op = lc->row->param;
+    const conv_grad_roles r = conv_grad_roles_of(lc->row, &dims[0], &dims[1], &lc->outputs[0].dims);
+    const int64_t n_products = count_products(impl);
+    shape x = *r.x, w = *r.w, y = *r.g;
+    small_size list[MAX_SIZES];
+    if (attempt >= list_sizes(impl, list)) return false;
+    if (n_products > 1) list[attempt].repeats = n_products * images_together(lc, n_products);
+    if (!shrink_forward(lc, &list[attempt], &x, &w, &y)) return false;
+    dims[0] = op->is_filter ? x : y;
+    dims[1] = op->is_filter ? y : w;
+    *result = op->is_filter ? w : x;
+    return true;
+}
+
+/* Sets what a gradient of a convolution has besides shapes: the list that is input 2, and images of
+ * one product where the node has several. */
+static clg_status complete_conv_grad(const lower_context *lc, const candidate *impl,
+                                     const shape *result, selftest_problem *p)
+{
+    const size_t n = p->node.n_attributes;
+    const int64_t n_products = count_products(impl);
+    CLG_TRY(list_dims(p, 2, result));
+    if (n_products <= 1) return CLG_OK;
+    graph_attribute *own = arena_alloc(&p->memory, n + 1, sizeof *own);
+    if (!own) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memcpy(own, p->node.attributes, n * sizeof *own);
+    own[n] = (graph_attribute){.name = "together", .type = ATTRIBUTE_INT};
+    own[n].as.i = images_together(lc, n_products);
+    p->node.attributes = own;
+    p->node.n_attributes = n + 1;
+    return CLG_OK;
+}
+
 /* Returns a distance between lines in memory like `gap`, but not a large one. */
 static int64_t small_gap(int64_t gap)
 {
@@ -364,7 +473,8 @@ clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t
     selftest_problem *p = out_problem;
     const selftest_op *op = selftest_find(lc->node);
     const bool is_product = lc->node && selftest_gemm_reference(lc->node);
-    shape dims[SELFTEST_MAX_INPUTS] = {{0}};
+    const bool is_conv_grad = op && op->reference == selftest_conv_grad;
+    shape dims[SELFTEST_MAX_INPUTS] = {{0}}, result = {0};
     *p = (selftest_problem){0};
     *out_made = false;
     if (!op || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs > SELFTEST_MAX_OUTPUTS ||
@@ -373,12 +483,14 @@ clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t
     take_node(lc, p);
     selftest_set_op(p, op);
     for (size_t i = 0; i < lc->n_inputs; i++) dims[i] = lc->inputs[i].dims;
-    if (!(is_product ? shrink_product(lc, impl, attempt, dims)
-                     : selftest_shrink(lc, attempt, dims)))
+    if (!(is_product     ? shrink_product(lc, impl, attempt, dims)
+          : is_conv_grad ? shrink_conv_grad(lc, impl, attempt, dims, &result)
+                         : selftest_shrink(lc, attempt, dims)))
         return CLG_OK;
     const bool knows = !is_product && may_know(lc, op, dims);
     for (size_t i = 0; i < lc->n_inputs; i++)
         take_operand(&lc->inputs[i], &dims[i], knows, &p->inputs[i]);
     *out_made = true;
+    if (is_conv_grad) return complete_conv_grad(lc, impl, &result, p);
     return is_product ? fix_numbers(p) : CLG_OK;
 }

@@ -461,6 +461,86 @@ static const gradient_case losses[] = {
      .dims = "2,2"},
 };
 
+static const gradient_case convolutions[] = {
+    {.text = "x: f64[N,2,5,4]; w: f64[3,2,3,3]; b: f64[3]; z = Conv(x, w, b) pads=[1,1,1,1];",
+     .dims = "2,3,5,4"},
+    /* a last row and column that no window covers; sizes that differ by less than a stride */
+    {.text = "x: f64[1,2,6,7]; w: f64[2,2,3,2]; b: f64[2]; z = Conv(x, w, b) strides=[2,3] "
+             "kernel_shape=[3,2];",
+     .dims = "1,2,2,2"},
+    {.text = "x: f64[N,2,7,6]; w: f64[3,2,2,3]; z = Conv(x, w) strides=[3,2] dilations=[2,1] "
+             "pads=[2,0,1,3];",
+     .dims = "2,3,3,4"},
+    {.text = "x: f64[N,4,5,3]; w: f64[6,2,3,2]; b: f64[6]; z = Conv(x, w, b) group=2 "
+             "strides=[2,1] pads=[1,0,0,1];",
+     .dims = "2,6,2,3"},
+    {.text = "x: f64[N,3,5,4]; w: f64[3,1,3,3]; b: f64[3]; z = Conv(x, w, b) group=3 "
+             "pads=[1,1,1,1];",
+     .dims = "2,3,5,4"},
+    {.text = "x: f64[1,2,5,6]; w: f64[4,1,3,2]; z = Conv(x, w) group=2 strides=[2,2] "
+             "dilations=[1,2] auto_pad=SAME_UPPER;",
+     .dims = "1,4,3,3"},
+    {.text = "x: f64[N,1,5,5]; w: f64[2,1,2,4]; z = Conv(x, w) auto_pad=SAME_LOWER "
+             "strides=[1,2];",
+     .dims = "2,2,5,3"},
+    {.text = "x: f64[2,2,4,5]; w: f64[2,2,2,2]; z = Conv(x, w) auto_pad=VALID strides=[2,2];",
+     .dims = "2,2,2,2"},
+    {.text = "x: f64[N,3,4,3]; w: f64[2,3,1,1]; b: f64[2]; z = Conv(x, w, b);", .dims = "2,2,4,3"},
+    {.text = "x: f64[1,3,5,3]; w: f64[2,3,1,1]; z = Conv(x, w) strides=[2,2];", .dims = "1,2,3,2"},
+    {.text = "x: f64[N,2,9]; w: f64[3,2,3]; b: f64[3]; z = Conv(x, w, b) strides=[2] pads=[1,2];",
+     .dims = "3,3,5",
+     .n = 3},
+    {.text = "x: f64[N,2,9]; w: f64[2,1,3]; z = Conv(x, w) group=2 dilations=[3] pads=[0,4];",
+     .dims = "1,2,7",
+     .n = 1},
+    {.text = "x: f64[N,1,3,4,3]; w: f64[2,1,2,2,3]; b: f64[2]; z = Conv(x, w, b) "
+             "strides=[1,2,1] pads=[1,0,1,0,0,1];",
+     .dims = "2,2,3,2,3"},
+    {.text = "x: f64[1,2,3,3,5]; w: f64[2,1,2,1,2]; z = Conv(x, w) group=2 strides=[2,1,2] "
+             "dilations=[1,1,3];",
+     .dims = "1,2,1,3,1"},
+    /* between others, weights that are shared */
+    {.text = "x: f64[N,2,4,4]; w: f64[2,2,3,3]; h = Conv(x, w) pads=[1,1,1,1]; t = Tanh(h); "
+             "z = Conv(t, w) strides=[2,2];",
+     .dims = "2,2,1,1"},
+};
+
+static const gradient_case transposed_convolutions[] = {
+    {.text = "x: f64[N,2,3,4]; w: f64[2,3,3,3]; b: f64[3]; z = ConvTranspose(x, w, b) "
+             "pads=[1,1,1,1];",
+     .dims = "2,3,3,4"},
+    {.text = "x: f64[N,2,2,3]; w: f64[2,2,3,2]; b: f64[2]; z = ConvTranspose(x, w, b) "
+             "strides=[2,3] output_padding=[1,2] pads=[0,1,1,0];",
+     .dims = "2,2,5,9"},
+    /* padding of the output of a stride and more */
+    {.text = "x: f64[1,1,3,2]; w: f64[1,2,2,2]; z = ConvTranspose(x, w) strides=[2,1] "
+             "dilations=[3,2] output_padding=[2,1];",
+     .dims = "1,2,10,5"},
+    {.text = "x: f64[N,4,2,3]; w: f64[4,1,3,2]; b: f64[2]; z = ConvTranspose(x, w, b) group=2 "
+             "strides=[2,1] dilations=[1,2];",
+     .dims = "2,2,5,5"},
+    {.text = "x: f64[N,3,3,2]; w: f64[3,1,2,3]; z = ConvTranspose(x, w) group=3 strides=[2,2] "
+             "auto_pad=SAME_UPPER;",
+     .dims = "2,3,6,4"},
+    {.text = "x: f64[1,2,3,2]; w: f64[2,1,4,3]; z = ConvTranspose(x, w) strides=[1,2] "
+             "auto_pad=SAME_LOWER;",
+     .dims = "1,1,3,4"},
+    {.text = "x: f64[N,1,3,3]; w: f64[1,2,3,3]; z = ConvTranspose(x, w) strides=[2,2] "
+             "output_shape=[6,5];",
+     .dims = "2,2,6,5"},
+    /* larger than all windows */
+    {.text = "x: f64[1,1,2,3]; w: f64[1,2,2,2]; z = ConvTranspose(x, w) strides=[2,1] "
+             "output_shape=[7,4] auto_pad=SAME_UPPER;",
+     .dims = "1,2,7,4"},
+    {.text = "x: f64[N,2,4]; w: f64[2,3,3]; b: f64[3]; z = ConvTranspose(x, w, b) strides=[2] "
+             "pads=[1,0];",
+     .dims = "3,3,8",
+     .n = 3},
+    {.text = "x: f64[N,2,2,1,3]; w: f64[2,1,2,2,2]; b: f64[2]; z = ConvTranspose(x, w, b) "
+             "group=2 strides=[1,2,2] pads=[0,0,1,1,0,0];",
+     .dims = "2,2,2,2,5"},
+};
+
 /* Values with several readers, which lie on several paths; the same value twice. */
 static const gradient_case graphs[] = {
     {.text = "a: f64[2,3]; z = Mul(a, a);", .dims = "2,3"},
@@ -525,6 +605,10 @@ TEST(poolings) { CHECK_ALL(pools); }
 
 TEST(classification_losses) { CHECK_ALL(losses); }
 
+TEST(convolutions_of_each_dimensionality) { CHECK_ALL(convolutions); }
+
+TEST(convolutions_that_are_transposed) { CHECK_ALL(transposed_convolutions); }
+
 TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }
 
 #define TABLE(cases)                                                                               \
@@ -535,14 +619,15 @@ TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }
 static const struct {
     const gradient_case *cases;
     size_t n;
-} tables[] = {TABLE(pointwise),  TABLE(moves),
-              TABLE(products),   TABLE(einsums),
-              TABLE(reductions), TABLE(more_reductions),
-              TABLE(indices),    TABLE(products_of_elements),
-              TABLE(norms),      TABLE(pads),
-              TABLE(places),     TABLE(resizes),
-              TABLE(more_norms), TABLE(pools),
-              TABLE(losses),     TABLE(graphs)};
+} tables[] = {TABLE(pointwise),    TABLE(moves),
+              TABLE(products),     TABLE(einsums),
+              TABLE(reductions),   TABLE(more_reductions),
+              TABLE(indices),      TABLE(products_of_elements),
+              TABLE(norms),        TABLE(pads),
+              TABLE(places),       TABLE(resizes),
+              TABLE(more_norms),   TABLE(pools),
+              TABLE(losses),       TABLE(graphs),
+              TABLE(convolutions), TABLE(transposed_convolutions)};
 
 /* Returns whether a case has a node "= NAME(...)", or "= DOMAIN.NAME(...)". */
 static bool has_case(const char *domain, const char *name)
