@@ -422,8 +422,8 @@ typedef struct directions {
     double error; /* the largest */
 } directions;
 
-/* Joins the directions. Of one node each must be right. Of many nodes, a kink near one of them spoils
- * a direction now and then, and a wrong gradient most: 4 of 5 must agree. */
+/* Joins the directions. Of one node each must be right. Of many nodes, a kink near one of them
+ * spoils a direction now and then, and a wrong gradient most: 4 of 5 must agree. */
 static void join(check_result *r, const directions *ok, const directions *failed,
                  bool has_many_nodes)
 {

@@ -3,11 +3,11 @@
  * Compares the gradient of a model with central differences of its output, both computed on the
  * device, along random directions of its inputs.
  *
- * Step: element i of an input x moves by h r max(|x_i|, m / 10), where r is random in [-1, 1], m is
- * the geometric mean of |x|, and h is at first the cube root of the precision's epsilon. With v
- * random and x+, x-, y+, y- the values at both ends, the sum of v (y+ - y-) is compared with that of
- * g (x+ - x-), where g is the gradient of the sum of v y: sums in double precision on the host. A
- * second step of h / 2 extrapolates to h = 0 (Richardson).
+ * Step: element i of an input x moves by h r max(|x_i|, m / 10), where r is random in [-1, 1], m
+ * is the geometric mean of |x|, and h is at first the cube root of the precision's epsilon. With v
+ * random and x+, x-, y+, y- the values at both ends, the sum of v (y+ - y-) is compared with that
+ * of g (x+ - x-), where g is the gradient of the sum of v y: sums in double precision on the host.
+ * A second step of h / 2 extrapolates to h = 0 (Richardson).
  *
  * Elements of y where the differences to both sides disagree by more than a tenth, or 2 h, near a
  * kink, or are not finite, have v = 0. A step decides if these are less than half of all changes,
