@@ -18,6 +18,12 @@ extern "C" {
  * Errors of all functions of builders: INVALID_ARGUMENT, INVALID_MODEL (a value that is defined
  * twice). */
 CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
+/* Creates a builder with the graph of a model, to which more can be added: a loss, for example. Its
+ * values are known by their names. `model` is unchanged and may be freed; initializers are shared.
+ * opset: version of the nodes that are added, 0: the model's. Errors also: why sessions refuse the
+ * model. */
+CLG_API CLG_MUST_USE clg_status clg_builder_create_from_model(const clg_model *model, int64_t opset,
+                                                              clg_builder **out_builder);
 CLG_API void clg_builder_free(clg_builder *builder);
 /* Adds an input, in the order of calls. dims[i] < 0: dynamic; dim_names and entries may be NULL. */
 CLG_API CLG_MUST_USE clg_status clg_builder_input(clg_builder *builder, const char *name,

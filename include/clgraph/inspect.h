@@ -105,6 +105,8 @@ typedef struct clg_node_info {
     const char *reason;         /* for `place`, or why it is unsupported */
     const char *const *outputs; /* names of values; "" for an omitted one */
     size_t n_outputs;
+    const char *const *inputs; /* as outputs; not what its subgraphs capture */
+    size_t n_inputs;
 } clg_node_info;
 
 /* Lists the nodes of an ONNX file, including those of subgraphs. Unsupported operators are no

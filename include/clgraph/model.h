@@ -129,6 +129,30 @@ CLG_API size_t clg_model_n_outputs(const clg_model *model);
 CLG_API const clg_port *clg_model_input(const clg_model *model, size_t index);
 CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 
+/* ---- initializers and parts ------------------------------------------------------------------ */
+
+/* Return the initializers in the order of the graph; borrowed from the model. NULL when index is
+ * out of range. */
+CLG_API size_t clg_model_n_initializers(const clg_model *model);
+CLG_API const clg_port *clg_model_initializer(const clg_model *model, size_t index);
+/* Copies the elements of an initializer to a new value. Errors: INVALID_ARGUMENT (index is out of
+ * range), NOT_FOUND (the model was loaded without its data). */
+CLG_API CLG_MUST_USE clg_status clg_model_initializer_value(const clg_model *model, size_t index,
+                                                            clg_value **out_value);
+
+/* Extracts the part of a model between values: a model of the nodes that `outputs` depend on. It
+ * ends at the values `inputs`, initializers or results of nodes, which become its inputs, after
+ * those of the model that are left; those on which no output depends are left out. outputs are
+ * inputs, initializers or results of nodes. Values keep their names. `model` is unchanged and may
+ * be freed; initializers are shared. inputs may be NULL when n_inputs is 0.
+ *
+ * Any thread. Errors: NOT_FOUND (no value has that name), INVALID_ARGUMENT (no outputs, an output
+ * twice), UNSUPPORTED_DTYPE (an input is not a tensor, or its dtype is not known before a run), and
+ * why sessions refuse the model. */
+CLG_API CLG_MUST_USE clg_status clg_model_extract(const clg_model *model, const char *const *inputs,
+                                                  size_t n_inputs, const char *const *outputs,
+                                                  size_t n_outputs, clg_model **out_model);
+
 #ifdef __cplusplus
 }
 #endif

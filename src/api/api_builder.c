@@ -14,26 +14,46 @@ struct clg_builder {
     node_id last; /* the last node added, which attributes are added to */
 };
 
-clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
+/* Creates a builder with a copy of `from`, NULL: with an empty graph. version 0: that of `from`. */
+static clg_status create(const graph *from, int64_t version, clg_builder **out_builder)
 {
-    API_REQUIRE(out_builder);
-    *out_builder = NULL;
-    if (version < 1) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_builder_create: opset versions start at 1, not %lld",
-                         (long long)version);
-    }
     clg_builder *b = memory_zalloc(1, sizeof *b);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     b->last = NODE_NONE;
-    clg_status status = graph_create("", &b->graph);
-    if (status == CLG_OK) status = graph_set_opset(b->graph, "", version);
+    clg_status status = from ? graph_clone(from, &b->graph) : graph_create("", &b->graph);
+    if (status == CLG_OK && version > 0) status = graph_set_opset(b->graph, "", version);
     if (status != CLG_OK) {
         clg_builder_free(b);
         return status;
     }
     *out_builder = b;
     return CLG_OK;
+}
+
+static clg_status check_version(const char *function, int64_t version, int64_t lowest)
+{
+    if (version >= lowest) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: opset versions start at 1, not %lld",
+                     function, (long long)version);
+}
+
+clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
+{
+    API_REQUIRE(out_builder);
+    *out_builder = NULL;
+    CLG_TRY(check_version(__func__, version, 1));
+    return create(NULL, version, out_builder);
+}
+
+clg_status clg_builder_create_from_model(const clg_model *model, int64_t version,
+                                         clg_builder **out_builder)
+{
+    API_REQUIRE(out_builder);
+    *out_builder = NULL;
+    API_REQUIRE(model);
+    CLG_TRY(check_version(__func__, version, 0));
+    CLG_TRY(model_require_data(model));
+    return create(model->graph, version, out_builder);
 }
 
 void clg_builder_free(clg_builder *builder)

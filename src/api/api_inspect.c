@@ -67,17 +67,16 @@ static node_list *make_list(size_t n)
     return memory_zalloc(1, sizeof(node_list) + n * sizeof(clg_node_info));
 }
 
-static clg_status copy_outputs(arena *memory, const graph *g, const node *n, clg_node_info *info)
+static clg_status copy_names(arena *memory, const graph *g, const value_id *values, size_t n,
+                             const char *const **out_names)
 {
-    const char **names = arena_alloc(memory, n->n_outputs, sizeof *names);
+    const char **names = arena_alloc(memory, n, sizeof *names);
     if (!names) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n->n_outputs; i++) {
-        names[i] =
-            arena_strdup(memory, n->outputs[i] == VALUE_NONE ? "" : g->values[n->outputs[i]].name);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = arena_strdup(memory, values[i] == VALUE_NONE ? "" : g->values[values[i]].name);
         if (!names[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    info->outputs = names;
-    info->n_outputs = n->n_outputs;
+    *out_names = names;
     return CLG_OK;
 }
 
@@ -89,7 +88,10 @@ static clg_status describe_node(arena *memory, const graph *g, const node *n, cl
     info->opset = n->opset;
     info->reason = "";
     if (!info->name || !info->domain || !info->op_type) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    return copy_outputs(memory, g, n, info);
+    info->n_inputs = n->n_inputs;
+    info->n_outputs = n->n_outputs;
+    CLG_TRY(copy_names(memory, g, n->inputs, n->n_inputs, &info->inputs));
+    return copy_names(memory, g, n->outputs, n->n_outputs, &info->outputs);
 }
 
 /* Sets info->supported, and info->reason if the node is not supported. Looks the operator up in the

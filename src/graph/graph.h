@@ -145,6 +145,9 @@ clg_status graph_add_constant(graph *g, const char *name, tensor *t, value_id *o
 /* Adds to a subgraph a value that denotes `outer` of the enclosing graph. */
 clg_status graph_add_outer(graph *g, const char *name, value_id outer, value_id *out_value);
 clg_status graph_add_input(graph *g, value_id v);
+/* Makes a constant or the result of a node an input, which has the dtype and shape that the graph
+ * declares of it; the node keeps an unnamed value in its place. */
+clg_status graph_cut(graph *g, value_id v);
 /* Appends an output. Bodies of loops may return one value twice; the outermost graph may not, which
  * graph_check enforces. */
 clg_status graph_add_output(graph *g, value_id v);

@@ -80,6 +80,23 @@ clg_status graph_add_ints(graph *g, size_t n, const int64_t *values, value_id *o
     return status;
 }
 
+clg_status graph_cut(graph *g, value_id v)
+{
+    const node_id producer = g->values[v].producer;
+    value_id other = VALUE_NONE;
+    if (g->values[v].is_input) return CLG_OK;
+    if (producer != NODE_NONE) CLG_TRY(graph_add_value(g, "", &other));
+    value *cut = &g->values[v];
+    tensor_free(cut->constant);
+    cut->constant = NULL;
+    cut->missing_file = NULL;
+    cut->producer = NODE_NONE;
+    for (size_t i = 0; producer != NODE_NONE && i < g->nodes[producer].n_outputs; i++)
+        if (g->nodes[producer].outputs[i] == v) g->nodes[producer].outputs[i] = other;
+    if (other != VALUE_NONE) g->values[other].producer = producer;
+    return graph_add_input(g, v);
+}
+
 void graph_clear_outputs(graph *g)
 {
     for (size_t i = 0; i < g->n_outputs; i++) g->values[g->outputs[i]].is_output = false;

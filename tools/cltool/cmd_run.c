@@ -208,26 +208,9 @@ static int plan_files(run *r)
     return CODE_DONE;
 }
 
-/* Refuses what 'cltool predict' takes for -o, a file, where there is no folder of that name: nobody
- * wants a folder 'y=out.npy'. */
-static int check_folder_name(const char *folder)
-{
-    static const char *const endings[] = {".npy", ".npz", ".pb", ".csv", ".json"};
-    if (!folder || path_is_folder(folder)) return CODE_DONE;
-    bool is_file = path_exists(folder);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        is_file |= path_ends_in(folder, endings[i]);
-    if (!is_file) return CODE_DONE;
-    (void)fail_usage(
-        "-o takes a folder, in which each output is written to NAME.npy, not the file '%s'",
-        folder);
-    fail_hint("-o DIR; 'cltool predict' writes outputs to files: -o NAME=FILE.npy");
-    return CODE_USAGE;
-}
-
 static int prepare(run *r, const char *model_path)
 {
-    int code = check_folder_name(r->options->output);
+    int code = folder_must_be_one(r->options->output);
     if (code == CODE_DONE) code = engine_load(r->options, model_path, &r->engine);
     if (code == CODE_DONE)
         code = inputs_gather(r->options, r->engine.model, INPUTS_REQUIRED, &r->inputs);

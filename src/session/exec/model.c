@@ -50,10 +50,35 @@ static clg_status output_port(clg_port *port, const value *v, const value_fact *
     return CLG_OK;
 }
 
+/* Returns whether the model has the value from its file: passes and rules make unnamed ones. */
+static bool is_initializer(const value *v)
+{
+    return v->name[0] && (v->constant || v->missing_file);
+}
+
+static clg_status make_initializers(clg_model *m)
+{
+    const graph *g = m->graph;
+    size_t n = 0;
+    for (value_id v = 0; v < g->n_values; v++) n += is_initializer(&g->values[v]);
+    m->initializers = memory_zalloc(n, sizeof *m->initializers);
+    m->initializer_ids = memory_zalloc(n, sizeof *m->initializer_ids);
+    if (!m->initializers || !m->initializer_ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (value_id v = 0; v < g->n_values; v++) {
+        const value *from = &g->values[v];
+        if (!is_initializer(from)) continue;
+        fill_port(&m->initializers[m->n_initializers], from, CLG_VALUE_TENSOR, from->dtype,
+                  &from->dims);
+        m->initializer_ids[m->n_initializers++] = v;
+    }
+    return CLG_OK;
+}
+
 /* Allocates the ports and fills them in as the model declares them. */
 static clg_status make_ports(clg_model *m)
 {
     const graph *g = m->graph;
+    CLG_TRY(make_initializers(m));
     m->inputs = memory_zalloc(g->n_inputs, sizeof *m->inputs);
     m->outputs = memory_zalloc(g->n_outputs, sizeof *m->outputs);
     if (!m->inputs || !m->outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -125,6 +150,8 @@ void model_free(clg_model *m)
 {
     if (!m || !refcount_release(&m->refs)) return;
     memory_free(m->refusal);
+    memory_free(m->initializer_ids);
+    memory_free(m->initializers);
     memory_free(m->outputs);
     memory_free(m->inputs);
     graph_free(m->graph);

@@ -17,6 +17,9 @@ struct clg_model {
     error_record
         *refusal; /* why the model can only be inspected, if loaded for that; NULL: it can run */
     clg_port *inputs, *outputs; /* by graph input and output; names belong to the graph */
+    clg_port *initializers;     /* in the order of the graph's values */
+    value_id *initializer_ids;
+    size_t n_initializers;
 };
 
 /* Creates a model: checks the graph, resolves its operators and infers the outputs' dtypes and

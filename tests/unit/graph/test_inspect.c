@@ -165,6 +165,9 @@ TEST(nodes__have_places)
     assert_true(gemm->supported);
     assert_int_equal(gemm->n_outputs, 1);
     assert_string_equal(gemm->outputs[0], "y");
+    assert_int_equal(gemm->n_inputs, 2);
+    assert_string_equal(gemm->inputs[0], "f");
+    assert_string_equal(gemm->inputs[1], "g");
     clg_node_list_free(nodes, n);
     clg_node_list_free(NULL, 0);
 }

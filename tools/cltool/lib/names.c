@@ -147,6 +147,42 @@ int folder_list(const char *folder, char ***out_names, size_t *out_n)
     return 0;
 }
 
+int folder_must_be_one(const char *path)
+{
+    static const char *const endings[] = {".npy", ".npz", ".pb", ".csv", ".json"};
+    if (!path || path_is_folder(path)) return CODE_DONE;
+    bool is_file = path_exists(path);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        is_file |= path_ends_in(path, endings[i]);
+    if (!is_file) return CODE_DONE;
+    (void)fail_usage(
+        "-o takes a folder, in which each output is written to NAME.npy, not the file '%s'", path);
+    fail_hint("-o DIR; 'cltool predict' writes outputs to files: -o NAME=FILE.npy");
+    return CODE_USAGE;
+}
+
+bool name_matches(const char *pattern, const char *name)
+{
+    /* The pattern after the last '*', and the end of what this '*' matches so far in the name. */
+    const char *after_star = NULL, *end = NULL;
+    while (*name) {
+        if (*pattern == '*') {
+            after_star = ++pattern;
+            end = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (after_star) {
+            pattern = after_star;
+            name = ++end;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == '\0';
+}
+
 int file_must_be_npy(const char *path)
 {
     const bool is_folder = path_is_folder(path);

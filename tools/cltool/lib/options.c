@@ -75,6 +75,19 @@ static const option_row rows[] = {
      "the other way: another device, and fp32, simd, simt, no-blas or without-PASS"},
     {"reference", 0, KIND_TEXT, AT(reference), OPTIONS_DIFF, "DIR",
      "in place of another way: values as 'cltool run --dump all -o DIR' writes them"},
+    {"output", 'o', KIND_TEXT, AT(output), OPTIONS_GRADIENT, "DIR",
+     "write each gradient to DIR/NAME.npy"},
+    {"of", 0, KIND_TEXT, AT(of), OPTIONS_GRADIENT, "NAME",
+     "the output to differentiate: the sum of its elements (default: the only float output)"},
+    {"loss", 0, KIND_TEXT, AT(loss), OPTIONS_GRADIENT, "LOSS",
+     "differentiate a loss: softmax-cross-entropy, nll, sigmoid-cross-entropy, mse or l1"},
+    {"target", 0, KIND_TEXT, AT(target), OPTIONS_GRADIENT, "[NAME=]FILE",
+     "what the loss compares the output NAME with: classes or values"},
+    {"wrt", 0, KIND_LIST, AT(wrt), OPTIONS_GRADIENT, "PATTERN",
+     "only by inputs and initializers of such names (* and ? as in a shell), or by a result of a "
+     "node (repeatable)"},
+    {"check", 0, KIND_FLAG, AT(check), OPTIONS_GRADIENT, NULL,
+     "compare with finite differences, node by node; exit 1 when a gradient is wrong"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_BENCH, "N,N...", "sizes of the first dimension"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_PREDICT, "N",
      "rows at a time (default: what the model fixes, else measured)"},
@@ -383,9 +396,10 @@ int options_parse(options *o, const char *command, unsigned groups, int argc, ch
 
 void options_deinit(options *o)
 {
-    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,         &o->images,
-                          &o->fills,     &o->shapes,          &o->dims,           &o->expect,
-                          &o->dump,      &o->outputs,         &o->preferred_impls};
+    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,
+                          &o->images,    &o->fills,           &o->shapes,
+                          &o->dims,      &o->expect,          &o->dump,
+                          &o->outputs,   &o->preferred_impls, &o->wrt};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
     free(o->arguments);
 }

@@ -60,6 +60,10 @@ typedef struct options {
     bool all;
     /* diff */
     const char *against, *reference;
+    /* gradient */
+    const char *of, *loss, *target;
+    text_list wrt;
+    bool check;
     /* predict */
     text_list outputs;
     const char *shard;
@@ -95,7 +99,8 @@ enum option_groups {
     OPTIONS_TUNE = 1u << 17,
     OPTIONS_SELFTEST = 1u << 18,
     OPTIONS_MODEL = 1u << 19,
-    OPTIONS_MERGE = 1u << 20
+    OPTIONS_MERGE = 1u << 20,
+    OPTIONS_GRADIENT = 1u << 21
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */

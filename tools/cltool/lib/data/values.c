@@ -115,14 +115,13 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Returns a random number in [0, 1). */
-static double next_unit(uint64_t *state) { return (double)(next_random(state) >> 11) * 0x1p-53; }
+double value_random(uint64_t *state) { return (double)(next_random(state) >> 11) * 0x1p-53; }
 
 static void fill_floats(const fill *f, uint64_t state, float *data, int64_t n)
 {
     double low = f->has_range ? f->low : -1, high = f->has_range ? f->high : 1;
     for (int64_t i = 0; i < n; i++) {
-        data[i] = (float)(f->is_random ? low + (high - low) * next_unit(&state) : f->constant);
+        data[i] = (float)(f->is_random ? low + (high - low) * value_random(&state) : f->constant);
     }
 }
 
@@ -130,7 +129,8 @@ static void fill_integers(const fill *f, uint64_t state, int64_t *data, int64_t 
 {
     double low = f->has_range ? ceil(f->low) : 0, high = f->has_range ? floor(f->high) : 1;
     for (int64_t i = 0; i < n; i++) {
-        double x = f->is_random ? low + floor((high - low + 1) * next_unit(&state)) : f->constant;
+        double x =
+            f->is_random ? low + floor((high - low + 1) * value_random(&state)) : f->constant;
         data[i] = (int64_t)(x > high && f->is_random ? high : x);
     }
 }
