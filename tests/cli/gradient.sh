@@ -78,6 +78,10 @@ ls digits
 show check -- gradient digits.onnx -i heldout.npy --loss softmax-cross-entropy --target heldout_labels.npy --wrt '11.*' \
   --wrt /9/Relu_output_0 --check -q
 
+echo "== digits: all nodes"
+"$CLTOOL" gradient digits.onnx -i heldout.npy --loss softmax-cross-entropy --target heldout_labels.npy --check -q \
+  2>&1 | sed -nE 's/^[0-9]+ ok, (0 FAILED), .*/\1/p'
+
 echo "== names of values are not paths"
 names_graph() {
   onnx_node Mul '' '../../x C:w' y
