@@ -20,8 +20,8 @@ extern "C" {
 CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
 /* Creates a builder with the graph of a model, to which more can be added: a loss, for example. Its
  * values are known by their names. `model` is unchanged and may be freed; initializers are shared.
- * opset: version of the nodes that are added, 0: the model's. Errors also: those of a model that can
- * only be inspected. */
+ * opset: version of the nodes that are added, 0: the model's. Errors also: why sessions refuse the
+ * model. */
 CLG_API CLG_MUST_USE clg_status clg_builder_create_from_model(const clg_model *model, int64_t opset,
                                                               clg_builder **out_builder);
 CLG_API void clg_builder_free(clg_builder *builder);

@@ -131,8 +131,8 @@ CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 
 /* ---- initializers and parts ------------------------------------------------------------------ */
 
-/* Return the initializers in the order of the graph; borrowed from the model. NULL when index is out
- * of range. */
+/* Return the initializers in the order of the graph; borrowed from the model. NULL when index is
+ * out of range. */
 CLG_API size_t clg_model_n_initializers(const clg_model *model);
 CLG_API const clg_port *clg_model_initializer(const clg_model *model, size_t index);
 /* Copies the elements of an initializer to a new value. Errors: INVALID_ARGUMENT (index is out of

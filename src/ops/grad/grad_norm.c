@@ -94,10 +94,35 @@ static void give_trained(grad_node *c, int rank)
     give_channels(c, &s, rank);
 }
 
+/* By given statistics: y = scale (x - mean) inverse + bias, where inverse is that of
+ * sqrt(variance + epsilon). */
+static void give_predicted(grad_node *c, int rank)
+{
+    const value_id g = grad_cotangent(c, 0), scale = of_channels(c, grad_in(c, 1), rank),
+                   mean = of_channels(c, grad_in(c, 3), rank),
+                   variance = of_channels(c, grad_in(c, 4), rank);
+    const value_id inverse = inverse_deviation(c, variance, 1e-5f);
+    const value_id of_x = GRAD_ADD(c, "Mul", g, GRAD_ADD(c, "Mul", scale, inverse));
+    grad_give(c, 0, of_x);
+    if (grad_wants(c, 1)) {
+        const value_id centred = GRAD_ADD(c, "Sub", grad_in(c, 0), mean);
+        const value_id part = GRAD_ADD(c, "Mul", g, GRAD_ADD(c, "Mul", centred, inverse));
+        grad_give(c, 1, sum_channels(c, part, scale, 1));
+    }
+    if (grad_wants(c, 2)) grad_give(c, 2, sum_channels(c, g, scale, 2));
+    if (grad_wants(c, 3)) grad_give(c, 3, sum_channels(c, GRAD_ADD(c, "Neg", of_x), scale, 3));
+    if (grad_wants(c, 4)) {
+        const value_id centred = GRAD_ADD(c, "Sub", grad_in(c, 0), mean);
+        const value_id by =
+            GRAD_ADD(c, "Mul", GRAD_ADD(c, "Mul", inverse, inverse), grad_number(c, -0.5));
+        const value_id part = GRAD_ADD(c, "Mul", GRAD_ADD(c, "Mul", of_x, centred), by);
+        grad_give(c, 4, sum_channels(c, part, scale, 4));
+    }
+}
+
 void grad_pass_batchnorm(grad_node *c)
 {
     const int rank = grad_rank(c, 0);
-    const value_id g = grad_cotangent(c, 0);
     if (c->node.opset < 7) {
         grad_refuse(c, "before opset 7 it has no rule");
         return;
@@ -110,21 +135,7 @@ void grad_pass_batchnorm(grad_node *c)
         give_trained(c, rank);
         return;
     }
-    if (grad_wants(c, 3) || grad_wants(c, 4)) {
-        grad_refuse(c, "mean or variance depend on what is differentiated for");
-        return;
-    }
-    const value_id scale = of_channels(c, grad_in(c, 1), rank),
-                   mean = of_channels(c, grad_in(c, 3), rank),
-                   variance = of_channels(c, grad_in(c, 4), rank);
-    const value_id inverse = inverse_deviation(c, variance, 1e-5f);
-    grad_give(c, 0, GRAD_ADD(c, "Mul", g, GRAD_ADD(c, "Mul", scale, inverse)));
-    if (grad_wants(c, 1)) {
-        const value_id centred = GRAD_ADD(c, "Sub", grad_in(c, 0), mean);
-        const value_id part = GRAD_ADD(c, "Mul", g, GRAD_ADD(c, "Mul", centred, inverse));
-        grad_give(c, 1, sum_channels(c, part, scale, 1));
-    }
-    if (grad_wants(c, 2)) grad_give(c, 2, sum_channels(c, g, scale, 2));
+    give_predicted(c, rank);
 }
 
 void grad_pass_instancenorm(grad_node *c)

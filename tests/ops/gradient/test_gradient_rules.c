@@ -341,10 +341,10 @@ static const gradient_case norms[] = {
     {.text = "a: f32[N,4]; s: f32[4]; z = com.microsoft.SimplifiedLayerNormalization(a, s);",
      .dims = "2,4",
      .single = true},
-    {.text = "a: f64[2,3,2,2]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
+    {.text = "a: f64[2,3,2,2]; s: f64[3]; b: f64[3]; m: f64[3]; q: f64[3]; v = Mul(q, q); "
              "z = BatchNormalization(a, s, b, m, v) epsilon=0.1;",
      .dims = "2,3,2,2"},
-    {.text = "a: f64[N,3]; s: f64[3]; b: f64[3]; m = f64[3]; q = f64[3]; v = Mul(q, q); "
+    {.text = "a: f64[N,3]; s: f64[3]; b: f64[3]; m: f64[3]; q: f64[3]; v = Mul(q, q); "
              "z = BatchNormalization(a, s, b, m, v) epsilon=0.1;",
      .dims = "2,3"},
 };

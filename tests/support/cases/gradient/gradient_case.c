@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INPUTS = 4, MAX_ELEMENTS = 256 };
+enum { MAX_INPUTS = 5, MAX_ELEMENTS = 256 };
 
 /* The values of a model's inputs: all float64. */
 typedef struct point {

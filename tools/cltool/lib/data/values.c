@@ -129,7 +129,8 @@ static void fill_integers(const fill *f, uint64_t state, int64_t *data, int64_t 
 {
     double low = f->has_range ? ceil(f->low) : 0, high = f->has_range ? floor(f->high) : 1;
     for (int64_t i = 0; i < n; i++) {
-        double x = f->is_random ? low + floor((high - low + 1) * value_random(&state)) : f->constant;
+        double x =
+            f->is_random ? low + floor((high - low + 1) * value_random(&state)) : f->constant;
         data[i] = (int64_t)(x > high && f->is_random ? high : x);
     }
 }

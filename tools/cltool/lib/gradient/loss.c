@@ -85,7 +85,7 @@ int loss_scores(const loss_kind *kind, const char *output, const clg_node_info *
         fail_hint("--loss softmax-cross-entropy takes what the Softmax reads");
         return CODE_USAGE;
     }
-    if (!kind->activation || strcmp(op_type, kind->activation) != 0) return CODE_DONE;
+    if (!node || !kind->activation || strcmp(op_type, kind->activation) != 0) return CODE_DONE;
     *out_scores = node->inputs[0];
     output_note("the loss takes '%s', of which '%s' is the %s", printable(*out_scores),
                 printable(output), kind->activation);
