@@ -102,6 +102,7 @@ static void expect_refused(clg_session *s, clg_value *x, int64_t n)
     assert_ok(clg_session_bind_output(s, "y", x));
     assert_error(clg_session_run(s), CLG_ERROR_INVALID_ARGUMENT,
                  "output 'y' is bound to memory that 'x' uses");
+    assert_non_null(strstr(clg_last_hint(), "clg_session_link"));
     assert_ok(clg_value_create_device(context, CLG_FLOAT32, 1, &n, &other));
     assert_ok(clg_session_bind_output(s, "y", other));
     assert_ok(clg_session_run(s));
