@@ -68,7 +68,8 @@ typedef struct clg_loss_options {
     }
 
 /* Adds a loss to a model: *out_model has, after the inputs of `model`, the targets, and one output,
- * "loss", of shape []. A name that the model has already gets "_2" and so on. Formulas as PyTorch's.
+ * "loss", of shape []. A name that the model has already gets "_2" and so on. Formulas are
+ * PyTorch's.
  *
  * Any thread. Errors: NOT_FOUND (output), INVALID_ARGUMENT (options; several outputs and none
  * chosen; probabilities of a Softmax with NLL), UNSUPPORTED_DTYPE (y is not float), SHAPE, and why
@@ -148,9 +149,9 @@ typedef struct clg_train_options {
     size_t n_train;
     const char *const *freeze;
     size_t n_freeze;
-    double clip_value; /* gradients are cut to [-clip_value, clip_value]; 0: not */
-    double clip_norm;  /* gradients are scaled down to this norm of all of them; 0: not */
-    uint32_t accumulate;                /* batches a step, whose gradients' mean is taken; 0: 1 */
+    double clip_value;   /* gradients are cut to [-clip_value, clip_value]; 0: not */
+    double clip_norm;    /* gradients are scaled down to this norm of all of them; 0: not */
+    uint32_t accumulate; /* batches a step, whose gradients' mean is taken; 0: 1 */
     const clg_session_options *session; /* NULL: as usual; precision is FP32 */
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the nodes that compute a formula, such as "g * (1 - y * y)" or "s = Sigmoid(x); Where(x > 0,
- * g, g * alpha * s)": definitions, then an expression of + - * /, comparisons, parentheses, numbers,
- * names and operators of ONNX on expressions. The rules of gradients and the optimizers of training
- * are written so.
+ * Adds the nodes that compute a formula, such as "g * (1 - y * y)" or
+ * "s = Sigmoid(x); Where(x > 0, g, g * alpha * s)": definitions, then an expression of + - * /,
+ * comparisons, parentheses, numbers, names and operators of ONNX on expressions. The rules of
+ * gradients and the optimizers of training are written so.
  */
 #ifndef CLG_GRAPH_FORMULA_H
 #define CLG_GRAPH_FORMULA_H

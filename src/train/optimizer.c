@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of optimizers, and the graph of an update. Formulas are those of PyTorch's documentation
- * of torch.optim. The pass that fuses pointwise operators makes one kernel of them.
+ * The table of optimizers, and the graph of an update. Formulas are those of PyTorch's
+ * documentation of torch.optim. The pass that fuses pointwise operators makes one kernel of them.
  */
 #include "train/optimizer.h"
 
@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names in formulas, besides ONNX's operators: x; the states s1, s2, s3, and what they become, n1,
- * n2, n3, in formulas after theirs; d, the gradient as it counts; optimizer_number; the options, and
- * restNAME = 1 - NAME. */
+/* Names in formulas, besides ONNX's operators: x, the parameters; the states s1, s2, s3, and what
+ * they become, n1, n2, n3, in formulas after theirs; d, the gradient after scaling, clipping and
+ * decay; those of optimizer_number; the options, and restNAME = 1 - NAME. */
 typedef struct optimizer_kind {
     size_t n_states;
     const char *states[OPTIMIZER_MAX_STATES]; /* what they become */

@@ -39,7 +39,7 @@ double schedule_rate(const clg_schedule_options *s, uint64_t n)
     const double length = (double)(s->total_steps - s->warmup_steps);
     const double done = (double)n < length ? (double)n / length : 1;
     switch (s->kind) {
-    case CLG_SCHEDULE_STEP: return s->rate * pow(s->gamma, (double)(n / s->period));
+    case CLG_SCHEDULE_STEP: n /= s->period; return s->rate * pow(s->gamma, (double)n);
     case CLG_SCHEDULE_EXPONENTIAL: return s->rate * pow(s->gamma, (double)n);
     case CLG_SCHEDULE_LINEAR: return s->rate + (s->last_rate - s->rate) * done;
     case CLG_SCHEDULE_COSINE:

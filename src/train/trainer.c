@@ -126,13 +126,14 @@ static clg_status make_whole(clg_trainer *t, clg_context *owner, const trainer_o
 static clg_status make_updates(clg_trainer *t, clg_context *owner, const trainer_options *o)
 {
     static const char *const states[OPTIMIZER_MAX_STATES] = {"s1", "s2", "s3"};
-    graph *g;
+    graph *g = NULL;
     CLG_TRY(optimizer_graph(&t->update, t->parameters.dtype, t->parameters.n_elements, &g));
     CLG_TRY(make_whole(t, owner, o, g, &t->updates));
     CLG_TRY(set_input(t->updates, "g", t->tensors[TRAINER_GRADIENTS]));
     CLG_TRY(set_input(t->updates, "x", t->tensors[TRAINER_PARAMETERS]));
     CLG_TRY(bind(t->updates, 0, t->tensors[TRAINER_PARAMETERS]));
-    for (size_t i = 0; i < optimizer_n_states(&t->update.options); i++) {
+    const size_t n_states = optimizer_n_states(&t->update.options);
+    for (size_t i = 0; i < n_states && i < OPTIMIZER_MAX_STATES; i++) {
         CLG_TRY(set_input(t->updates, states[i], t->tensors[TRAINER_STATES + i]));
         CLG_TRY(bind(t->updates, 1 + i, t->tensors[TRAINER_STATES + i]));
     }
@@ -141,7 +142,7 @@ static clg_status make_updates(clg_trainer *t, clg_context *owner, const trainer
 
 static clg_status make_sums(clg_trainer *t, clg_context *owner, const trainer_options *o)
 {
-    graph *g;
+    graph *g = NULL;
     if (t->n_batches == 1) return CLG_OK;
     CLG_TRY(optimizer_sum_graph(t->parameters.dtype, t->parameters.n_elements, &g));
     CLG_TRY(make_whole(t, owner, o, g, &t->sums));
