@@ -173,8 +173,8 @@ typedef struct clg_train_stats {
 
 /* Creates a trainer. The model is not changed, and may be freed; parameters start as its
  * initializers. Parameters, their gradients and the optimizer's states are on the device, 4 bytes
- * each for float32. Each step of the same inputs gives the same bits. A trainer is for one thread
- * at a time (BUSY).
+ * each for float32, and are gone after DEVICE_LOST. Each step of the same inputs gives the same
+ * bits. A trainer is for one thread at a time (BUSY).
  *
  * Errors: those of clg_model_add_loss, clg_model_gradient and clg_session_create; INVALID_ARGUMENT
  * (options; no parameters; parameters of several dtypes). */
@@ -200,7 +200,7 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, doubl
 CLG_API size_t clg_trainer_n_parameters(const clg_trainer *trainer);
 CLG_API const clg_port *clg_trainer_parameter(const clg_trainer *trainer, size_t index);
 /* Return a copy, in host memory, of a parameter, or of its gradient in the last step (zeros before
- * it), as it was before clipping. Errors: NOT_FOUND, BUSY, DEVICE_LOST. */
+ * it): the sum of those of its batches, before clipping. Errors: NOT_FOUND, BUSY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_get_parameter(clg_trainer *trainer, const char *name,
                                                           clg_value **out_value);
 CLG_API CLG_MUST_USE clg_status clg_trainer_get_gradient(clg_trainer *trainer, const char *name,

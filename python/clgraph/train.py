@@ -213,7 +213,7 @@ class Trainer:
         return self._get(lib.clg_trainer_get_parameter, name)
 
     def get_gradient(self, name: str) -> np.ndarray:
-        """Returns a parameter's gradient in the last step, before clipping."""
+        """Returns a parameter's gradient in the last step, summed over its batches, not clipped."""
         return self._get(lib.clg_trainer_get_gradient, name)
 
     def set_parameter(self, name: str, data: Any) -> None:
