@@ -127,8 +127,11 @@ CLG_API CLG_MUST_USE clg_status clg_session_link(clg_session *session, const cha
 /* Writes an output of the next runs into this value (host or device) instead of the session's
  * memory; the session keeps a reference. dtype and shape must be what the run produces (SHAPE, by
  * the run), and it must not overlap the memory of an input or another output (INVALID_ARGUMENT, by
- * the run). NULL unbinds it. Errors: NOT_FOUND, INVALID_ARGUMENT (linked, not a tensor, device
- * memory of another context), UNSUPPORTED_DTYPE (strings), BUSY. */
+ * the run): except that an input may be updated in place. Its value in device memory may be bound
+ * to an output of the same dtype and shape that a single kernel computes from it element by
+ * element, as x - rate * gradient, and nothing else reads the input. NULL unbinds it. Errors:
+ * NOT_FOUND, INVALID_ARGUMENT (linked, not a tensor, device memory of another context),
+ * UNSUPPORTED_DTYPE (strings), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_bind_output(clg_session *session, const char *name,
                                                         clg_value *value);
 

@@ -75,6 +75,29 @@ CLG_PRECISION_FP32 = 0
 CLG_PRECISION_FP16 = 1
 CLG_PRECISION_AUTO = 2
 
+# clg_loss
+CLG_LOSS_OUTPUT = 0
+CLG_LOSS_CROSS_ENTROPY = 1
+CLG_LOSS_NLL = 2
+CLG_LOSS_BCE_WITH_LOGITS = 3
+CLG_LOSS_MSE = 4
+CLG_LOSS_L1 = 5
+CLG_LOSS_HUBER = 6
+
+# clg_optimizer
+CLG_OPTIMIZER_SGD = 0
+CLG_OPTIMIZER_ADAM = 1
+CLG_OPTIMIZER_ADAMW = 2
+CLG_OPTIMIZER_ADAGRAD = 3
+CLG_OPTIMIZER_RMSPROP = 4
+
+# clg_schedule
+CLG_SCHEDULE_CONSTANT = 0
+CLG_SCHEDULE_STEP = 1
+CLG_SCHEDULE_EXPONENTIAL = 2
+CLG_SCHEDULE_LINEAR = 3
+CLG_SCHEDULE_COSINE = 4
+
 # clg_dtype
 CLG_DTYPE_NONE = 0
 CLG_FLOAT32 = 1
@@ -474,6 +497,76 @@ class clg_stream_stats(Structure):
     ]
 
 
+class clg_loss_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", c_int),
+        ("output", c_char_p),
+        ("target", c_char_p),
+        ("has_ignore_index", c_bool),
+        ("ignore_index", c_int64),
+        ("label_smoothing", c_float),
+        ("delta", c_float),
+    ]
+
+
+class clg_optimizer_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", c_int),
+        ("weight_decay", c_double),
+        ("momentum", c_double),
+        ("dampening", c_double),
+        ("nesterov", c_bool),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("alpha", c_double),
+        ("centered", c_bool),
+        ("epsilon", c_double),
+        ("rate_decay", c_double),
+    ]
+
+
+class clg_schedule_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", c_int),
+        ("rate", c_double),
+        ("last_rate", c_double),
+        ("gamma", c_double),
+        ("period", c_uint64),
+        ("total_steps", c_uint64),
+        ("warmup_steps", c_uint64),
+    ]
+
+
+class clg_train_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("loss", c_void_p),
+        ("optimizer", c_void_p),
+        ("schedule", c_void_p),
+        ("train", c_void_p),
+        ("n_train", c_size_t),
+        ("freeze", c_void_p),
+        ("n_freeze", c_size_t),
+        ("clip_value", c_double),
+        ("clip_norm", c_double),
+        ("accumulate", c_uint32),
+        ("session", c_void_p),
+    ]
+
+
+class clg_train_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("step", c_uint64),
+        ("loss", c_double),
+        ("rate", c_double),
+        ("gradient_norm", c_double),
+    ]
+
+
 FUNCTIONS = {
     "clg_builder_attribute_float": (c_int, [c_void_p, c_char_p, c_float]),
     "clg_builder_attribute_floats": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
@@ -534,6 +627,7 @@ FUNCTIONS = {
     "clg_indices_free": (None, [c_void_p]),
     "clg_last_error": (c_char_p, []),
     "clg_last_hint": (c_char_p, []),
+    "clg_model_add_loss": (c_int, [c_void_p, c_void_p, c_void_p]),
     "clg_model_batch": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_model_dot": (c_int, [c_void_p, c_void_p]),
     "clg_model_extract": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
@@ -623,6 +717,17 @@ FUNCTIONS = {
     "clg_stream_get_stats": (c_int, [c_void_p, c_void_p]),
     "clg_stream_run": (c_int, [c_void_p, clg_stream_callback, clg_stream_callback, c_void_p]),
     "clg_text_free": (None, [c_void_p]),
+    "clg_trainer_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_trainer_evaluate": (c_int, [c_void_p, c_void_p]),
+    "clg_trainer_free": (None, [c_void_p]),
+    "clg_trainer_get_gradient": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_trainer_get_parameter": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_trainer_model": (c_int, [c_void_p, c_void_p]),
+    "clg_trainer_n_parameters": (c_size_t, [c_void_p]),
+    "clg_trainer_parameter": (c_void_p, [c_void_p, c_size_t]),
+    "clg_trainer_set_input": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_trainer_set_parameter": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_trainer_step": (c_int, [c_void_p, c_void_p]),
     "clg_value_cast": (c_int, [c_void_p, c_int, c_void_p, c_void_p]),
     "clg_value_copy": (c_int, [c_void_p, c_void_p]),
     "clg_value_create": (c_int, [c_int, c_size_t, c_void_p, c_void_p]),

@@ -234,6 +234,13 @@ class Model:
 
         self._init_ports(waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer)))
 
+    @classmethod
+    def _own(cls, handle: Handle) -> "Model":
+        """Takes a model of the library's."""
+        self = cls.__new__(cls)
+        self._init_ports(handle)
+        return self
+
     def _init_ports(self, handle: Handle) -> None:
         self._handle = handle
         pointer = handle.pointer
@@ -305,9 +312,7 @@ class Model:
             check(lib.clg_model_gradient(pointer, encoded, names, n_names, ctypes.byref(out)))
             return Handle(out.value, lib.clg_model_free)
 
-        made = Model.__new__(Model)
-        made._init_ports(waiting(work))
-        return made
+        return Model._own(waiting(work))
 
     def _axes_array(self, axes: Mapping[str, Optional[int]]) -> Any:
         """Returns the axes of all inputs, an int[]; -1: no batch."""

@@ -1,100 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements clg_model_gradient: differentiates a clone of the model's graph, whose outputs become
- * the gradients.
+ * Implements clg_model_gradient.
  */
 #include "api/arguments.h"
-#include "base/strbuf.h"
-#include "ops/grad/grad.h"
 #include "session/exec/model.h"
 
 #include <clgraph/gradient.h>
 
-#include <string.h>
-
-static clg_status find_value(const graph *g, const char *name, value_id *out)
-{
-    char shown[NAME_TEXT_BYTES];
-    *out = graph_find_value(g, name);
-    if (*out != VALUE_NONE) return CLG_OK;
-    return error_set(CLG_ERROR_NOT_FOUND, "the model has no value '%s'", name_text(name, shown));
-}
-
-static clg_status find_values(const graph *g, const char *const *xs, size_t n, value_id *out)
-{
-    char shown[NAME_TEXT_BYTES];
-    for (size_t i = 0; i < n; i++) {
-        if (!xs[i])
-            return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_model_gradient: xs[%zu] is NULL", i);
-        CLG_TRY(find_value(g, xs[i], &out[i]));
-        for (size_t k = 0; k < i; k++)
-            if (out[k] == out[i])
-                return error_set(CLG_ERROR_INVALID_ARGUMENT, "the value '%s' is named twice",
-                                 name_text(xs[i], shown));
-    }
-    return CLG_OK;
-}
-
-/* Adds a value called `name` followed by "_grad", or by "_grad_2" and so on if there is one. */
-static clg_status add_named(graph *g, const char *name, value_id *out)
-{
-    clg_status status = CLG_OK;
-    *out = VALUE_NONE;
-    for (int i = 1; status == CLG_OK && *out == VALUE_NONE; i++) {
-        strbuf text;
-        strbuf_init(&text, SIZE_MAX);
-        strbuf_printf(&text, "%s_grad", name);
-        if (i > 1) strbuf_printf(&text, "_%d", i);
-        status = text.status;
-        if (status == CLG_OK && graph_find_value(g, strbuf_data(&text)) == VALUE_NONE)
-            status = graph_add_value(g, strbuf_data(&text), out);
-        strbuf_deinit(&text);
-    }
-    return status;
-}
-
-/* Adds an output with the elements of `gradient`, called after the value x. */
-static clg_status add_output(graph *g, value_id x, value_id gradient)
-{
-    value_id out;
-    node_id n;
-    CLG_TRY(add_named(g, g->values[x].name, &out));
-    CLG_TRY(graph_add_node(g, "", "Identity", "", 1, &gradient, 1, &out, &n));
-    return graph_add_output(g, out);
-}
-
-static clg_status differentiate(graph *g, const char *y, const char *const *xs, size_t n_xs,
-                                value_id *values)
-{
-    value_id result, *gradients = values + n_xs;
-    CLG_TRY(find_value(g, y, &result));
-    CLG_TRY(find_values(g, xs, n_xs, values));
-    CLG_TRY(ops_resolve(g));
-    CLG_TRY(grad_build(g, result, VALUE_NONE, values, n_xs, gradients));
-    graph_clear_outputs(g);
-    for (size_t i = 0; i < n_xs; i++) CLG_TRY(add_output(g, values[i], gradients[i]));
-    CLG_TRY(graph_add_output(g, result));
-    return graph_name_values(g, "gradient");
-}
-
 clg_status clg_model_gradient(const clg_model *model, const char *y, const char *const *xs,
                               size_t n_xs, clg_model **out_model)
 {
-    graph *g;
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(model);
     API_REQUIRE(y);
     if (n_xs > 0) API_REQUIRE(xs);
-    CLG_TRY(model_require_data(model));
-    CLG_TRY(graph_clone(model->graph, &g));
-    value_id *values = memory_zalloc(2 * n_xs + 1, sizeof *values);
-    clg_status status = values ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (status == CLG_OK) status = differentiate(g, y, xs, n_xs, values);
-    memory_free(values);
-    if (status != CLG_OK) {
-        graph_free(g);
-        return status;
-    }
-    return model_create(g, false, out_model);
+    return model_gradient(model, y, xs, n_xs, out_model);
 }

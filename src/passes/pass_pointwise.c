@@ -2,9 +2,11 @@
  *
  * Fuses adjacent pointwise nodes into one clgraph.Pointwise (ops/pointwise/pointwise.h), so that
  * intermediate values stay in registers. A group grows backwards from its last node: a node joins
- * if all consumers of its result are members, so that the group has a single output and no cycle
- * can arise. All members have the shape of the group's result: a node with a smaller result would
- * be recomputed for each element, and stays separate.
+ * if all consumers of its result are members, so that no cycle can arise. The group's outputs are
+ * the result of its last node, and those of its members that are outputs of the graph: an update of
+ * training computes the parameters and the optimizer's states. All members have the shape of the
+ * group's result: a node with a smaller result would be recomputed for each element, and stays
+ * separate.
  */
 #include "base/cancel.h"
 #include "ops/pointwise/pointwise.h"
@@ -73,14 +75,17 @@ static uint32_t readings(const growth *w, value_id v)
 /* Returns the node that produces v if it may join the group; else NODE_NONE. */
 static node_id find_joiner(const growth *w, value_id v)
 {
-    if (v == VALUE_NONE || w->graph->values[v].is_output) return NODE_NONE;
+    if (v == VALUE_NONE) return NODE_NONE;
     const node_id n = w->graph->values[v].producer;
+    const bool is_output = w->graph->values[v].is_output;
     if (n == NODE_NONE || w->taken[n] || is_member(w, n) ||
         !is_suited(w->info, &w->graph->nodes[n]))
         return NODE_NONE;
-    if (readings(w, v) != w->info->uses[v]) return NODE_NONE;
-    const shape *dims = &w->info->facts[w->result].dims;
-    return may_have_shape(&w->info->facts[v].dims, dims) ? n : NODE_NONE;
+    if (readings(w, v) + is_output != w->info->uses[v]) return NODE_NONE;
+    const shape *dims = &w->info->facts[w->result].dims, *own = &w->info->facts[v].dims;
+    const bool fits =
+        is_output ? shape_is_known(own) && shape_equal(own, dims) : may_have_shape(own, dims);
+    return fits ? n : NODE_NONE;
 }
 
 /* ---- the group of the members ---------------------------------------------------------------- */
@@ -128,6 +133,17 @@ static clg_status write_member(growth *w, naming *results, const node *n)
     return pointwise_add_node(&w->group, &source, &results->registers[results->count++]);
 }
 
+/* Lists the results of members, but the last, that are outputs of the graph. */
+static size_t list_outputs(const growth *w, value_id out[POINTWISE_MAX_INSTRUCTIONS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i + 1 < w->n_members; i++) {
+        const value_id v = w->graph->nodes[w->members[i]].outputs[0];
+        if (w->graph->values[v].is_output) out[n++] = v;
+    }
+    return n;
+}
+
 /* Removes inputs that no instruction reads, such as an exponent that is a known constant. Fails if
  * one of them may determine the result's shape. */
 static clg_status drop_unread_inputs(growth *w)
@@ -150,11 +166,18 @@ static clg_status drop_unread_inputs(growth *w)
 
 static clg_status write_group(growth *w)
 {
+    value_id outputs[POINTWISE_MAX_INSTRUCTIONS];
+    pointwise_register r;
     naming results = {.count = 0};
     w->group = (pointwise_group){0};
     for (size_t i = 0; i < w->n_members; i++)
         CLG_TRY(write_member(w, &results, &w->graph->nodes[w->members[i]]));
     CLG_TRY(pointwise_add_output(&w->group, results.registers[results.count - 1]));
+    const size_t n = list_outputs(w, outputs);
+    for (size_t i = 0; i < n; i++) {
+        CLG_TRY(find_register(w, &results, outputs[i], &r));
+        CLG_TRY(pointwise_add_output(&w->group, r));
+    }
     return drop_unread_inputs(w);
 }
 
@@ -200,11 +223,14 @@ static clg_status join_one(growth *w, bool *out_joined)
 /* Turns the last member into the group's clgraph.Pointwise node, and removes the others. */
 static clg_status replace(growth *w)
 {
+    value_id outputs[POINTWISE_MAX_INSTRUCTIONS];
     const node_id last = w->members[w->n_members - 1];
+    const size_t n = list_outputs(w, outputs);
     CLG_TRY(write_group(w));
     for (size_t i = 0; i + 1 < w->n_members; i++) graph_remove_node(w->graph, w->members[i]);
     CLG_TRY(rewrite_become(w->graph, last, DOMAIN_INTERNAL, "Pointwise",
                            graph_opset(w->graph, DOMAIN_INTERNAL), w->group.n_inputs, w->inputs));
+    for (size_t i = 0; i < n; i++) CLG_TRY(node_add_output(w->graph, last, outputs[i]));
     return pointwise_write(&w->group, w->graph, last);
 }
 

@@ -140,6 +140,16 @@ clg_status context_download(device_context *context, ocl_buffer *b, size_t offse
     return status;
 }
 
+clg_status context_clear(device_context *context, ocl_buffer *b, size_t size_bytes)
+{
+    static const uint8_t zero[4] = {0};
+    mutex_lock(&context->utility_lock);
+    clg_status status = ocl_queue_fill(context->utility, b, 0, size_bytes, zero, sizeof zero);
+    if (status == CLG_OK) status = ocl_queue_finish(context->utility);
+    mutex_unlock(&context->utility_lock);
+    return status;
+}
+
 /* ---- device values --------------------------------------------------------------------------- */
 
 typedef struct device_storage {

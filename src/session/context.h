@@ -91,6 +91,9 @@ clg_status context_upload(device_context *context, ocl_buffer *b, size_t offset_
 clg_status context_download(device_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes);
 
+/* Fills a buffer, of a multiple of 4 bytes, with zeros on the utility queue; returns when done. */
+clg_status context_clear(device_context *context, ocl_buffer *b, size_t size_bytes);
+
 /* Creates a device value from a buffer of the context. Takes ownership of the reference to the
  * buffer, also on failure. */
 clg_status context_wrap_buffer(device_context *context, ocl_buffer *b, size_t offset_bytes,

@@ -123,6 +123,9 @@ typedef struct step {
     step_arg *args;
     uint32_t n_args;
     bool draws;                   /* has an ARG_KEY */
+    /* Each work-item reads elements of buffers of the output's shape, and then writes the elements
+     * of the same indices: an output may lie on an input. Other inputs have one element. */
+    bool elementwise;
     uint32_t n_dims;              /* 1..3 */
     uint64_t global[3], local[3]; /* work-items; local all 0: the driver chooses */
     gemm_problem gemm;            /* STEP_BLAS_GEMM */

@@ -139,18 +139,15 @@ TEST(memory__an_output_may_be_the_next_input)
     clg_session_free(s);
 }
 
-TEST(memory__an_output_over_an_input_is_refused)
+/* test_in_place has outputs over inputs. */
+TEST(memory__an_output_over_another_is_refused)
 {
     clg_session *s = adder(4);
     clg_value *v;
     assert_ok(clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(4), &v));
-    assert_ok(clg_value_write(v, ones, sizeof ones));
     set(s, "x", ramp, 4);
-    assert_ok(clg_session_set_input(s, "state", v));
-    assert_ok(clg_session_bind_output(s, "next", v));
-    assert_error(clg_session_run(s), CLG_ERROR_INVALID_ARGUMENT, "'state'");
-    assert_non_null(strstr(clg_last_hint(), "clg_session_link"));
     set(s, "state", ones, 4);
+    assert_ok(clg_session_bind_output(s, "next", v));
     assert_ok(clg_session_bind_output(s, "twice", v));
     assert_error(clg_session_run(s), CLG_ERROR_INVALID_ARGUMENT, "'next'");
     assert_ok(clg_session_bind_output(s, "twice", NULL));

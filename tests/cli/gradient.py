@@ -56,9 +56,9 @@ def cross_entropy(y, t):
 
 RESULTS = {
     "sum": lambda y, t: sum(y),
-    "softmax-cross-entropy": cross_entropy,
+    "cross-entropy": cross_entropy,
     "nll": lambda y, t: -sum(y[3 * i + c] for i, c in enumerate(t)) / len(t),
-    "sigmoid-cross-entropy": lambda y, t: sum(
+    "bce-with-logits": lambda y, t: sum(
         -b * math.log(1 / (1 + math.exp(-a))) - (1 - b) * math.log(1 / (1 + math.exp(a)))
         for a, b in zip(y, t)
     )

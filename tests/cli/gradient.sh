@@ -38,11 +38,11 @@ reference sum sum
 show gradient mlp.onnx -i x.npy -o sum -q
 show json_keys -- gradient mlp.onnx -i x.npy -o sum -q --json --force
 echo "== losses"
-for loss in softmax-cross-entropy nll; do
+for loss in cross-entropy nll; do
   show short -- gradient mlp.onnx -i x.npy --loss $loss --target classes.npy -o $loss -q
   reference $loss $loss classes.npy
 done
-for loss in sigmoid-cross-entropy mse l1; do
+for loss in bce-with-logits mse l1; do
   show short -- gradient mlp.onnx -i x.npy --loss $loss --target y=values.npy -o $loss -q
   reference $loss $loss values.npy
 done
@@ -73,13 +73,13 @@ echo "== a kernel that is wrong"
 
 echo "== digits: the last layers"
 digits digits.onnx heldout.npy heldout_labels.npy
-show short -- gradient digits.onnx -i heldout.npy --loss softmax-cross-entropy --target heldout_labels.npy --wrt '11.*' -o digits
+show short -- gradient digits.onnx -i heldout.npy --loss cross-entropy --target heldout_labels.npy --wrt '11.*' -o digits
 ls digits
-show check -- gradient digits.onnx -i heldout.npy --loss softmax-cross-entropy --target heldout_labels.npy --wrt '11.*' \
+show check -- gradient digits.onnx -i heldout.npy --loss cross-entropy --target heldout_labels.npy --wrt '11.*' \
   --wrt /9/Relu_output_0 --check -q
 
 echo "== digits: all nodes"
-"$CLTOOL" gradient digits.onnx -i heldout.npy --loss softmax-cross-entropy --target heldout_labels.npy --check -q \
+"$CLTOOL" gradient digits.onnx -i heldout.npy --loss cross-entropy --target heldout_labels.npy --check -q \
   2>&1 | sed -nE 's/^[0-9]+ ok, (0 FAILED), .*/\1/p'
 
 echo "== names of values are not paths"

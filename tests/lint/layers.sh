@@ -16,6 +16,7 @@ helper onnx ops
 passes
 plan
 session
+train
 api'
 
 edges() { # FOLDER...: "file:line:include" for every include directive

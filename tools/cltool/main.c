@@ -82,10 +82,10 @@ static const command commands[] = {
      "the gradient of an output or a loss by inputs and weights, and whether it is right",
      "Computes it with respect to every float input and initializer; where the result does not "
      "depend on one, it is zero.\n"
-     "Losses are means. softmax-cross-entropy takes scores [N,C,...], and FILE holds classes "
+     "Losses are means. cross-entropy takes scores [N,C,...], and FILE holds classes "
      "[N,...]; for the output of a\n"
      "Softmax, what the Softmax reads. nll takes logarithms of probabilities in place of scores. "
-     "sigmoid-cross-entropy\n"
+     "bce-with-logits\n"
      "takes what a Sigmoid reads, and FILE holds probabilities. For mse and l1 FILE has the "
      "output's shape.\n"
      "--check compares the gradient of each node, at its values in this run, with central "
@@ -94,7 +94,7 @@ static const command commands[] = {
      "relative to the changes that\n"
      "are compared; 5e-3 is allowed in float32, 5e-2 for the whole. What is near a kink is not "
      "checked.",
-     "cltool gradient digits.onnx -i heldout.npy --loss softmax-cross-entropy "
+     "cltool gradient digits.onnx -i heldout.npy --loss cross-entropy "
      "--target labels.npy -o out",
      cmd_gradient},
     {"bench", "MODEL [inputs]", 1, 1,

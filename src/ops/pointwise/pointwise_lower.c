@@ -182,6 +182,9 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
         step_arg_buffer(&c->build, s, outputs[i].where, pointwise_dtype(g, g->outputs[i]));
     for (size_t i = 0; i < g->n_scalars; i++) step_arg_float(&c->build, s, g->scalars[i]);
     set_range(c, s, l);
+    s->elementwise = true;
+    for (size_t p = 0; p < l->layout.n_patterns; p++)
+        if (l->layout.patterns[p] > POINTWISE_SCALAR) s->elementwise = false;
     const double n = (double)grid_n_elements(l->grid);
     s->flops = n * (double)g->n_instructions;
     for (size_t i = 0; i < g->n_inputs; i++) s->bytes += n * (double)dtype_size(g->inputs[i]);

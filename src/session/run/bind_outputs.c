@@ -43,11 +43,12 @@ static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const 
            b_offset < a_offset + a_bytes;
 }
 
-/* Returns the index of an input whose memory overlaps this memory, or SIZE_MAX. */
-static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offset_bytes,
-                           size_t size_bytes)
+/* Returns the index, at least `first`, of an input whose memory overlaps this memory, or
+ * SIZE_MAX. */
+static size_t input_within(const run_state *r, size_t first, const ocl_buffer *b,
+                           size_t offset_bytes, size_t size_bytes)
 {
-    for (size_t k = 0; k < r->session->n_inputs; k++) {
+    for (size_t k = first; k < r->session->n_inputs; k++) {
         const frame_memory *m = &r->session->frame->inputs[k];
         size_t bytes;
         if (m->buffer && tensor_bytes_of(r->facts[k].dtype, &r->facts[k].dims, &bytes) == CLG_OK &&
@@ -57,13 +58,43 @@ static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offse
     return SIZE_MAX;
 }
 
-/* Rejects memory b for output i if it overlaps an input or an earlier output: kernels may read
- * inputs after the first outputs are written. */
-static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer *b)
+/* Returns whether step p accesses the memory of the input or output `index`. */
+static bool step_uses(const plan_step *p, place_kind kind, size_t index)
+{
+    for (uint32_t k = 0; k < p->n_buffers; k++)
+        if (p->buffers[k].kind == kind && p->buffers[k].index == index) return true;
+    return false;
+}
+
+/* Returns whether output i may lie on an input: the plan is one segment, in which one elementwise
+ * step writes the output, and no other reads the input. */
+static bool may_share(const run_state *r, const plan_segment *segment, size_t i, size_t input)
+{
+    const clg_value *bound = r->session->outputs[i].bound;
+    const frame_memory *m = &r->session->frame->inputs[input];
+    const plan_port *port = &segment->outputs[i];
+    if (!segment->last || segment->depth > 0 || bound->offset_bytes != m->offset_bytes ||
+        port->place.kind != PLACE_OUTPUT || bound->dtype != r->facts[input].dtype ||
+        !shape_equal(&bound->dims, &r->facts[input].dims))
+        return false;
+    for (size_t k = 0; k < segment->n_steps; k++) {
+        const plan_step *p = &segment->steps[k];
+        const bool writes = step_uses(p, PLACE_OUTPUT, i), reads = step_uses(p, PLACE_INPUT, input);
+        if ((writes || reads) && !(writes && p->what->elementwise)) return false;
+    }
+    return true;
+}
+
+/* Rejects memory b for output i if it overlaps an input, other than may_share allows, or an earlier
+ * output: kernels may read inputs after the first outputs are written. */
+static clg_status check_overlaps(const run_state *r, const plan_segment *segment, size_t i,
+                                 const ocl_buffer *b)
 {
     const clg_session *s = r->session;
     const clg_value *bound = s->outputs[i].bound;
-    size_t input = input_within(r, b, bound->offset_bytes, bound->size_bytes);
+    size_t input = input_within(r, 0, b, bound->offset_bytes, bound->size_bytes);
+    while (input != SIZE_MAX && may_share(r, segment, i, input))
+        input = input_within(r, input + 1, b, bound->offset_bytes, bound->size_bytes);
     const char *with = input == SIZE_MAX ? NULL : session_input_port(s, input)->name;
     for (size_t k = 0; k < i && !with; k++) {
         const ocl_buffer *other = bound_device_memory(s, k);
@@ -87,7 +118,7 @@ static clg_status reserve_output(run_state *r, size_t i, size_t size_bytes)
     frame *f = r->session->frame;
     frame_memory *m = &f->outputs[i];
     if (m->buffer && !m->foreign &&
-        input_within(r, m->buffer, 0, ocl_buffer_size(m->buffer)) != SIZE_MAX)
+        input_within(r, 0, m->buffer, 0, ocl_buffer_size(m->buffer)) != SIZE_MAX)
         frame_drop(f, m);
     return frame_reserve(f, m, size_bytes,
                          r->session->outputs[i].impl == OUTPUT_LEFT ? OCL_BUFFER_DEVICE
@@ -108,7 +139,7 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
                              output_name(s, i), size_bytes, bound->size_bytes);
         ocl_buffer *b = bound ? bound_device_memory(s, i) : NULL;
         if (b) {
-            CLG_TRY(check_overlaps(r, i, b));
+            CLG_TRY(check_overlaps(r, segment, i, b));
             frame_set_foreign(s->frame, &s->frame->outputs[i], b, bound->offset_bytes);
         } else {
             CLG_TRY(reserve_output(r, i, size_bytes));

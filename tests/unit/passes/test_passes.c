@@ -126,6 +126,43 @@ TEST(passes__batchnorm_stays_apart_when_its_input_is_an_output)
     graph_free(g);
 }
 
+/* ---- pointwise groups ------------------------------------------------------------------------ */
+
+/* a = Exp(x), y = Neg(a) * Neg(a), where `is_read` adds z = Abs(a). */
+static graph *group_of_two(int64_t n, bool is_read)
+{
+    pass_case m = pass_case_start();
+    value_id x = pass_case_input(&m, "x", 1, &n);
+    value_id a = pass_case_node(&m, "Exp", 1, &x, "a");
+    value_id b = pass_case_node(&m, "Neg", 1, &a, "b");
+    value_id y = pass_case_node(&m, "Mul", 2, (value_id[]){b, b}, "y");
+    assert_ok(graph_add_output(m.graph, a));
+    if (is_read) assert_ok(graph_add_output(m.graph, pass_case_node(&m, "Softmax", 1, &a, "z")));
+    return pass_case_run_only(&m, y, "pointwise");
+}
+
+TEST(passes__a_group_has_the_outputs_of_the_graph)
+{
+    graph *g = group_of_two(7, false);
+    assert_int_equal(g->n_nodes, 1);
+    const node *fused = pass_case_find(g, "Pointwise");
+    assert_int_equal(fused->n_outputs, 2);
+    assert_string_equal(g->values[fused->outputs[0]].name, "y");
+    assert_string_equal(g->values[fused->outputs[1]].name, "a");
+    graph_free(g);
+}
+
+/* Outside of the group; or of a shape that may differ from the group's. */
+TEST(passes__a_group_has_no_output_that_others_read_or_may_not_fit)
+{
+    for (int is_read = 0; is_read < 2; is_read++) {
+        graph *g = group_of_two(is_read ? 7 : -1, is_read);
+        assert_int_equal(pass_case_count(g, "Exp"), 1);
+        assert_int_equal(pass_case_find(g, "Pointwise")->n_outputs, 1);
+        graph_free(g);
+    }
+}
+
 TEST(passes__a_disabled_pass_does_nothing)
 {
     pass_case m = pass_case_start();

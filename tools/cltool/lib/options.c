@@ -80,7 +80,7 @@ static const option_row rows[] = {
     {"of", 0, KIND_TEXT, AT(of), OPTIONS_GRADIENT, "NAME",
      "the output to differentiate: the sum of its elements (default: the only float output)"},
     {"loss", 0, KIND_TEXT, AT(loss), OPTIONS_GRADIENT, "LOSS",
-     "differentiate a loss: softmax-cross-entropy, nll, sigmoid-cross-entropy, mse or l1"},
+     "differentiate a loss: cross-entropy, nll, bce-with-logits, mse or l1"},
     {"target", 0, KIND_TEXT, AT(target), OPTIONS_GRADIENT, "[NAME=]FILE",
      "what the loss compares the output NAME with: classes or values"},
     {"wrt", 0, KIND_LIST, AT(wrt), OPTIONS_GRADIENT, "PATTERN",

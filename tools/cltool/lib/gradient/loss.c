@@ -42,10 +42,10 @@ static const loss_node l1[] = {{"Sub", SCORES, LOSS_TARGET, DIFFERENCE},
                                {0}};
 
 static const loss_kind kinds[] = {
-    {"softmax-cross-entropy", softmax_cross_entropy, .takes_classes = true,
+    {"cross-entropy", softmax_cross_entropy, .takes_classes = true,
      .activation = "Softmax"},
     {"nll", nll, .takes_classes = true, .refuses_softmax = true},
-    {"sigmoid-cross-entropy", sigmoid_cross_entropy, .activation = "Sigmoid"},
+    {"bce-with-logits", sigmoid_cross_entropy, .activation = "Sigmoid"},
     {.name = "mse", .nodes = mse},
     {.name = "l1", .nodes = l1},
 };
@@ -59,7 +59,7 @@ int loss_find(const char *word, const loss_kind **out_kind)
         return CODE_DONE;
     }
     return fail_usage("there is no loss '%s': --loss takes "
-                      "softmax-cross-entropy, nll, sigmoid-cross-entropy, mse or l1",
+                      "cross-entropy, nll, bce-with-logits, mse or l1",
                       word);
 }
 
@@ -82,7 +82,7 @@ int loss_scores(const loss_kind *kind, const char *output, const clg_node_info *
         (void)fail_usage("--loss %s takes logarithms of probabilities, and '%s' has the "
                          "probabilities of a Softmax",
                          kind->name, printable(output));
-        fail_hint("--loss softmax-cross-entropy takes what the Softmax reads");
+        fail_hint("--loss cross-entropy takes what the Softmax reads");
         return CODE_USAGE;
     }
     if (!node || !kind->activation || strcmp(op_type, kind->activation) != 0) return CODE_DONE;

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training: a model's float initializers are changed so that a loss becomes smaller. The rules of
+ * clgraph.h apply.
+ *
+ *     clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
+ *     clg_optimizer_options optimizer = CLG_OPTIMIZER_OPTIONS_INIT;
+ *     clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
+ *     loss.kind = CLG_LOSS_CROSS_ENTROPY;
+ *     optimizer.kind = CLG_OPTIMIZER_ADAM;
+ *     options.loss = &loss;
+ *     options.optimizer = &optimizer;
+ *     clg_trainer_create(context, model, &options, &trainer);
+ *     for each batch {
+ *         clg_trainer_set_input(trainer, "image", images);
+ *         clg_trainer_set_input(trainer, "target", labels);
+ *         clg_trainer_step(trainer, &stats);
+ *     }
+ *     clg_trainer_model(trainer, &trained);
+ *     clg_model_save(trained, "trained.onnx", NULL);
+ */
+#ifndef CLGRAPH_TRAIN_H
+#define CLGRAPH_TRAIN_H
+
+#include <clgraph/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+/* A number that compares an output of the model, y, with targets t of the same first dimension: the
+ * mean over all elements (over the targets that count, for classes). */
+typedef enum clg_loss {
+    /* y is the loss: a tensor of one element. There are no targets. */
+    CLG_LOSS_OUTPUT = 0,
+    /* Softmax and cross-entropy; y: scores (logits) [N,C,...], t: class numbers [N,...], int64. */
+    CLG_LOSS_CROSS_ENTROPY = 1,
+    /* y: logarithms of probabilities [N,C,...]; t: class numbers [N,...], int64. */
+    CLG_LOSS_NLL = 2,
+    /* Sigmoid and binary cross-entropy; y: scores (logits); t, of y's shape and dtype: 0 to 1. */
+    CLG_LOSS_BCE_WITH_LOGITS = 3,
+    CLG_LOSS_MSE = 4, /* (y - t)^2, t of y's shape and dtype */
+    CLG_LOSS_L1 = 5,  /* |y - t| */
+    /* (y - t)^2 / 2 where |y - t| <= delta, else delta (|y - t| - delta / 2) */
+    CLG_LOSS_HUBER = 6
+} clg_loss;
+
+typedef struct clg_loss_options {
+    size_t struct_size;
+    clg_loss kind;
+    /* The output of the model, or another of its values; NULL: its only output. Where it is the
+     * result of a Softmax (of a Sigmoid, with CLG_LOSS_BCE_WITH_LOGITS), what that reads is taken
+     * in its place, and the log says so. */
+    const char *output;
+    const char *target;    /* the name of the input that is added; NULL: "target" */
+    bool has_ignore_index; /* of CROSS_ENTROPY and NLL: targets of ignore_index do not count */
+    int64_t ignore_index;
+    /* Of CROSS_ENTROPY, 0 to 1: the share of a target that all classes divide. Not together with
+     * ignore_index. */
+    float label_smoothing;
+    float delta; /* of HUBER, above 0 */
+} clg_loss_options;
+#define CLG_LOSS_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        sizeof(clg_loss_options), CLG_LOSS_OUTPUT, NULL, NULL, false, -100, 0.0f, 1.0f             \
+    }
+
+/* Adds a loss to a model: *out_model has, after the inputs of `model`, the targets, and one output,
+ * "loss", of shape []. A name that the model has already gets "_2" and so on. Formulas are
+ * PyTorch's.
+ *
+ * Any thread. Errors: NOT_FOUND (output), INVALID_ARGUMENT (options; several outputs and none
+ * chosen; probabilities of a Softmax with NLL), UNSUPPORTED_DTYPE (y is not float), SHAPE, and why
+ * sessions refuse the model. */
+CLG_API CLG_MUST_USE clg_status clg_model_add_loss(const clg_model *model,
+                                                   const clg_loss_options *options,
+                                                   clg_model **out_model);
+
+/* ---- optimizers ------------------------------------------------------------------------------ */
+
+/* How parameters follow from their gradients: PyTorch's formulas (torch.optim). */
+typedef enum clg_optimizer {
+    CLG_OPTIMIZER_SGD = 0, /* with momentum, dampening, nesterov */
+    CLG_OPTIMIZER_ADAM = 1,
+    CLG_OPTIMIZER_ADAMW = 2, /* Adam, with weight decay apart from the gradient */
+    CLG_OPTIMIZER_ADAGRAD = 3,
+    CLG_OPTIMIZER_RMSPROP = 4 /* with momentum, centered */
+} clg_optimizer;
+
+/* Numbers of 0 to 1 exclusive of 1 unless another range is said. */
+typedef struct clg_optimizer_options {
+    size_t struct_size;
+    clg_optimizer kind;
+    double weight_decay; /* at least 0 */
+    double momentum;     /* of SGD and RMSPROP */
+    double dampening;    /* of SGD with momentum, 0 to 1 */
+    bool nesterov;       /* of SGD with momentum, without dampening */
+    double beta1, beta2; /* of ADAM and ADAMW */
+    double alpha;        /* of RMSPROP */
+    bool centered;       /* of RMSPROP */
+    double epsilon;      /* at least 0; negative: 1e-8, for ADAGRAD 1e-10 */
+    double rate_decay;   /* of ADAGRAD, at least 0 */
+} clg_optimizer_options;
+#define CLG_OPTIMIZER_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        sizeof(clg_optimizer_options), CLG_OPTIMIZER_SGD, 0.0, 0.0, 0.0, false, 0.9, 0.999, 0.99,  \
+            false, -1.0, 0.0                                                                       \
+    }
+
+/* How the learning rate of a step follows from the step's number. */
+typedef enum clg_schedule {
+    CLG_SCHEDULE_CONSTANT = 0,
+    CLG_SCHEDULE_STEP = 1,        /* times gamma after every `period` steps */
+    CLG_SCHEDULE_EXPONENTIAL = 2, /* times gamma after each step */
+    CLG_SCHEDULE_LINEAR = 3,      /* from rate to last_rate at total_steps, then last_rate */
+    CLG_SCHEDULE_COSINE = 4       /* the same along half a cosine */
+} clg_schedule;
+
+typedef struct clg_schedule_options {
+    size_t struct_size;
+    clg_schedule kind;
+    double rate;           /* at least 0 */
+    double last_rate;      /* of LINEAR and COSINE, at least 0 */
+    double gamma;          /* of STEP and EXPONENTIAL, above 0 */
+    uint64_t period;       /* of STEP, at least 1 */
+    uint64_t total_steps;  /* of LINEAR and COSINE, more than warmup_steps */
+    uint64_t warmup_steps; /* before the schedule: step n of them has rate (n + 1) / warmup_steps */
+} clg_schedule_options;
+#define CLG_SCHEDULE_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(clg_schedule_options), CLG_SCHEDULE_CONSTANT, 1e-3, 0.0, 0.1, 1, 0, 0               \
+    }
+
+/* ---- trainers -------------------------------------------------------------------------------- */
+
+typedef struct clg_trainer clg_trainer;
+
+typedef struct clg_train_options {
+    size_t struct_size;
+    const clg_loss_options *loss;           /* NULL: the model's only output is the loss */
+    const clg_optimizer_options *optimizer; /* NULL: SGD */
+    const clg_schedule_options *schedule;   /* NULL: a constant rate of 1e-3 */
+    /* Names of initializers, where '*' matches any characters and '?' one. Parameters are the float
+     * initializers that influence the loss, that match one of `train` (NULL: all) and none of
+     * `freeze`. */
+    const char *const *train;
+    size_t n_train;
+    const char *const *freeze;
+    size_t n_freeze;
+    double clip_value;   /* gradients are cut to [-clip_value, clip_value]; 0: not */
+    double clip_norm;    /* gradients are scaled down to this norm of all of them; 0: not */
+    uint32_t accumulate; /* batches a step, whose gradients' mean is taken; 0: 1 */
+    const clg_session_options *session; /* NULL: as usual; precision is FP32 */
+} clg_train_options;
+#define CLG_TRAIN_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL           \
+    }
+
+typedef struct clg_train_stats {
+    size_t struct_size;
+    uint64_t step;        /* steps done, this one included */
+    double loss;          /* mean of the step's batches */
+    double rate;          /* the step's learning rate */
+    double gradient_norm; /* before clipping; NaN without clip_norm */
+} clg_train_stats;
+#define CLG_TRAIN_STATS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(clg_train_stats), 0, 0.0, 0.0, 0.0                                                  \
+    }
+
+/* Creates a trainer. The model is not changed, and may be freed; parameters start as its
+ * initializers. Parameters, their gradients and the optimizer's states are on the device, 4 bytes
+ * each for float32, and are gone after DEVICE_LOST. Each step of the same inputs gives the same
+ * bits. A trainer is for one thread at a time (BUSY).
+ *
+ * Errors: those of clg_model_add_loss, clg_model_gradient and clg_session_create; INVALID_ARGUMENT
+ * (options; no parameters; parameters of several dtypes). */
+CLG_API CLG_MUST_USE clg_status clg_trainer_create(clg_context *context, const clg_model *model,
+                                                   const clg_train_options *options,
+                                                   clg_trainer **out_trainer);
+CLG_API void clg_trainer_free(clg_trainer *trainer);
+
+/* Sets an input of the model, or the targets, for the next batches; the trainer keeps a reference.
+ * Errors: those of clg_session_set_input. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, const char *name,
+                                                      clg_value *value);
+/* Computes the gradients of a batch, and after `accumulate` batches updates the parameters: then
+ * *out_stats, which may be NULL, has another step. After a failure the parameters are those of
+ * before, unless the device was lost or failed in the update; gradients of earlier batches are
+ * dropped. Errors: those of clg_session_run. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
+/* Computes the loss of the inputs that are set; nothing changes. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
+
+/* Return the parameters, in the order of the model's initializers; borrowed. NULL when index is out
+ * of range. */
+CLG_API size_t clg_trainer_n_parameters(const clg_trainer *trainer);
+CLG_API const clg_port *clg_trainer_parameter(const clg_trainer *trainer, size_t index);
+/* Return a copy, in host memory, of a parameter, or of its gradient in the last step (zeros before
+ * it): the sum of those of its batches, before clipping. Errors: NOT_FOUND, BUSY, DEVICE_LOST. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_get_parameter(clg_trainer *trainer, const char *name,
+                                                          clg_value **out_value);
+CLG_API CLG_MUST_USE clg_status clg_trainer_get_gradient(clg_trainer *trainer, const char *name,
+                                                         clg_value **out_value);
+/* Changes a parameter. Errors: also SHAPE and INVALID_ARGUMENT (dtype). */
+CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name,
+                                                          const clg_value *value);
+/* Returns the model with the parameters as they are now as its initializers. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

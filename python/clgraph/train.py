@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training of models by gradient methods."""
+
+import ctypes
+import dataclasses
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import _capi as c
+from ._interrupt import waiting
+from ._library import Handle, check, encode_name, init, lib, names_array, string
+from .device import KERNELS, enum_value, shared_context
+from .model import Model, new_cancel
+from .value import Value
+
+LOSSES = {
+    "output": c.CLG_LOSS_OUTPUT,
+    "cross-entropy": c.CLG_LOSS_CROSS_ENTROPY,
+    "nll": c.CLG_LOSS_NLL,
+    "bce-with-logits": c.CLG_LOSS_BCE_WITH_LOGITS,
+    "mse": c.CLG_LOSS_MSE,
+    "l1": c.CLG_LOSS_L1,
+    "huber": c.CLG_LOSS_HUBER,
+}
+OPTIMIZERS = {
+    "sgd": c.CLG_OPTIMIZER_SGD,
+    "adam": c.CLG_OPTIMIZER_ADAM,
+    "adamw": c.CLG_OPTIMIZER_ADAMW,
+    "adagrad": c.CLG_OPTIMIZER_ADAGRAD,
+    "rmsprop": c.CLG_OPTIMIZER_RMSPROP,
+}
+SCHEDULES = {
+    "constant": c.CLG_SCHEDULE_CONSTANT,
+    "step": c.CLG_SCHEDULE_STEP,
+    "exponential": c.CLG_SCHEDULE_EXPONENTIAL,
+    "linear": c.CLG_SCHEDULE_LINEAR,
+    "cosine": c.CLG_SCHEDULE_COSINE,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class StepStats:
+    """What a step did: the mean loss of its batches, its learning rate, and with clip_norm the
+    norm of the gradients before clipping, else NaN."""
+
+    step: int
+    loss: float
+    rate: float
+    gradient_norm: float
+
+
+class Trainer:
+    """Changes the float initializers of a model so that a loss becomes smaller.
+
+    model: a path, bytes, an onnx.ModelProto or a clgraph.Model; it is not changed.
+    loss: "cross-entropy" and "nll" (targets are class numbers), "bce-with-logits", "mse", "l1",
+        "huber", or "output": the model computes its loss itself. output: of which value; by default
+        of the only output. target: the name of the input for the targets. ignore_index,
+        label_smoothing, delta: see clg_loss_options.
+    optimizer: "sgd", "adam", "adamw", "adagrad" or "rmsprop", with PyTorch's formulas and options
+        (weight_decay, momentum, dampening, nesterov, betas, alpha, centered, eps, lr_decay).
+    lr, schedule: the learning rate, "constant", or by the number of the step: "step" (times gamma
+        every `period` steps), "exponential", "linear" or "cosine" (to last_lr at total_steps); each
+        after warmup_steps.
+    train, freeze: names of initializers, with "*" and "?".
+    clip_value, clip_norm: limits of the gradients, 0: none. accumulate: batches of a step.
+
+    Equal inputs give equal bits. One call at a time: others raise Busy.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        device: Any = None,
+        *,
+        loss: str = "cross-entropy",
+        output: Optional[str] = None,
+        target: str = "target",
+        ignore_index: Optional[int] = None,
+        label_smoothing: float = 0.0,
+        delta: float = 1.0,
+        optimizer: str = "sgd",
+        lr: float = 1e-3,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        nesterov: bool = False,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        alpha: float = 0.99,
+        centered: bool = False,
+        eps: Optional[float] = None,
+        lr_decay: float = 0.0,
+        schedule: str = "constant",
+        last_lr: float = 0.0,
+        gamma: float = 0.1,
+        period: int = 1,
+        total_steps: int = 0,
+        warmup_steps: int = 0,
+        train: Sequence[str] = (),
+        freeze: Sequence[str] = (),
+        clip_value: float = 0.0,
+        clip_norm: float = 0.0,
+        accumulate: int = 1,
+        kernels: str = "auto",
+    ):
+        self.model = model if isinstance(model, Model) else Model(model)
+        loss_options = init(
+            c.clg_loss_options,
+            kind=enum_value(LOSSES, loss, "loss"),
+            output=None if output is None else encode_name(output, "output"),
+            target=encode_name(target, "target"),
+            has_ignore_index=ignore_index is not None,
+            ignore_index=ignore_index or 0,
+            label_smoothing=label_smoothing,
+            delta=delta,
+        )
+        optimizer_options = init(
+            c.clg_optimizer_options,
+            kind=enum_value(OPTIMIZERS, optimizer, "optimizer"),
+            weight_decay=weight_decay, momentum=momentum, dampening=dampening,
+            nesterov=bool(nesterov), beta1=betas[0], beta2=betas[1], alpha=alpha,
+            centered=bool(centered), epsilon=-1.0 if eps is None else eps, rate_decay=lr_decay,
+        )  # fmt: skip
+        schedule_options = init(
+            c.clg_schedule_options,
+            kind=enum_value(SCHEDULES, schedule, "schedule"),
+            rate=lr, last_rate=last_lr, gamma=gamma, period=period, total_steps=total_steps,
+            warmup_steps=warmup_steps,
+        )  # fmt: skip
+        cancel = new_cancel()
+        session = init(
+            c.clg_session_options,
+            kernels=enum_value(KERNELS, kernels, "kernels"),
+            cancel=cancel.pointer,
+        )
+        trained, n_trained = names_array(train, "the name of an initializer")
+        frozen, n_frozen = names_array(freeze, "the name of an initializer")
+        options = init(
+            c.clg_train_options,
+            loss=ctypes.addressof(loss_options),
+            optimizer=ctypes.addressof(optimizer_options),
+            schedule=ctypes.addressof(schedule_options),
+            train=ctypes.addressof(trained) if trained else None,
+            n_train=n_trained,
+            freeze=ctypes.addressof(frozen) if frozen else None,
+            n_freeze=n_frozen,
+            clip_value=clip_value,
+            clip_norm=clip_norm,
+            accumulate=accumulate,
+            session=ctypes.addressof(session),
+        )
+        self.context = shared_context(device)
+        model_pointer, context_pointer = self.model._handle.pointer, self.context._handle.pointer
+
+        def work() -> Handle:
+            out = ctypes.c_void_p()
+            check(
+                lib.clg_trainer_create(
+                    context_pointer, model_pointer, ctypes.byref(options), ctypes.byref(out)
+                )
+            )
+            return Handle(out.value, lib.clg_trainer_free)
+
+        self._cancel = cancel
+        self._handle = waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer))
+
+    def _set(self, feed: Mapping[str, Any]) -> None:
+        for name, data in feed.items():
+            value = data if isinstance(data, Value) else Value(data)
+            check(
+                lib.clg_trainer_set_input(
+                    self._handle.pointer, encode_name(name, "the name of an input"), value.pointer
+                )
+            )
+
+    def step(self, feed: Mapping[str, Any]) -> StepStats:
+        """Computes the gradients of a batch, {input: array}, and updates the parameters.
+
+        With accumulate=N, the first N - 1 of N calls only add gradients; `step` does not change.
+        """
+        self._set(feed)
+        stats = init(c.clg_train_stats)
+        pointer = self._handle.pointer
+        waiting(lambda: check(lib.clg_trainer_step(pointer, ctypes.byref(stats))))
+        return StepStats(stats.step, stats.loss, stats.rate, stats.gradient_norm)
+
+    def evaluate(self, feed: Mapping[str, Any]) -> float:
+        """Returns the loss of a batch; nothing changes."""
+        self._set(feed)
+        loss = ctypes.c_double()
+        pointer = self._handle.pointer
+        waiting(lambda: check(lib.clg_trainer_evaluate(pointer, ctypes.byref(loss))))
+        return loss.value
+
+    @property
+    def parameters(self) -> List[str]:
+        """The names of the initializers that are trained."""
+        pointer = self._handle.pointer
+        return [
+            string(c.clg_port.from_address(lib.clg_trainer_parameter(pointer, i)).name)
+            for i in range(lib.clg_trainer_n_parameters(pointer))
+        ]
+
+    def _get(self, function: Any, name: str) -> np.ndarray:
+        out = ctypes.c_void_p()
+        encoded = encode_name(name, "the name of a parameter")
+        check(function(self._handle.pointer, encoded, ctypes.byref(out)))
+        return Value._own(out.value).numpy()
+
+    def get_parameter(self, name: str) -> np.ndarray:
+        """Returns a copy of a parameter as it is now."""
+        return self._get(lib.clg_trainer_get_parameter, name)
+
+    def get_gradient(self, name: str) -> np.ndarray:
+        """Returns a parameter's gradient in the last step, summed over its batches, not clipped."""
+        return self._get(lib.clg_trainer_get_gradient, name)
+
+    def set_parameter(self, name: str, data: Any) -> None:
+        """Changes a parameter to an array of its dtype and shape."""
+        value = data if isinstance(data, Value) else Value(data)
+        encoded = encode_name(name, "the name of a parameter")
+        check(lib.clg_trainer_set_parameter(self._handle.pointer, encoded, value.pointer))
+
+    def trained_model(self) -> Model:
+        """Returns the model with the parameters as they are now, to save or to run."""
+        out = ctypes.c_void_p()
+        check(lib.clg_trainer_model(self._handle.pointer, ctypes.byref(out)))
+        return Model._own(Handle(out.value, lib.clg_model_free))

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clgraph.Trainer, against steps of gradient descent written out in numpy."""
+
+import threading
+
+import numpy as np
+import pytest
+from conftest import model
+from onnx import TensorProto, helper, numpy_helper
+
+import clgraph
+
+N, K, M = 6, 4, 3
+
+
+def values(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def linear(dtype=TensorProto.DOUBLE, array=np.float64):
+    """y = x weight + bias."""
+    made = model(
+        [
+            helper.make_node("MatMul", ["x", "weight"], ["product"]),
+            helper.make_node("Add", ["product", "bias"], ["y"]),
+        ],
+        [("x", dtype, ["n", K])],
+        [("y", dtype, ["n", M])],
+    )
+    for name, start in (("weight", values(K, M, seed=1)), ("bias", values(M, seed=2))):
+        made.graph.initializer.append(numpy_helper.from_array(start.astype(array), name))
+    return made
+
+
+def batch(seed=3):
+    return {"x": values(N, K, seed=seed), "target": values(N, M, seed=seed + 1)}
+
+
+def gradients(feed, weight, bias):
+    """Returns the mean squared error and its gradients."""
+    error = feed["x"] @ weight + bias - feed["target"]
+    slope = 2 * error / error.size
+    return (error**2).mean(), feed["x"].T @ slope, slope.sum(0)
+
+
+def test_steps_of_gradient_descent(device):
+    weight, bias = values(K, M, seed=1), values(M, seed=2)
+    trainer = clgraph.Trainer(linear(), device, loss="mse", lr=0.25)
+    assert trainer.parameters == ["weight", "bias"]
+    for step in range(5):
+        feed = batch(10 + 2 * step)
+        loss, d_weight, d_bias = gradients(feed, weight, bias)
+        assert abs(trainer.evaluate(feed) - loss) < 1e-12
+        stats = trainer.step(feed)
+        assert stats.step == step + 1 and stats.rate == 0.25 and np.isnan(stats.gradient_norm)
+        assert abs(stats.loss - loss) < 1e-12
+        np.testing.assert_allclose(trainer.get_gradient("weight"), d_weight, atol=1e-12)
+        weight, bias = weight - 0.25 * d_weight, bias - 0.25 * d_bias
+        np.testing.assert_allclose(trainer.get_parameter("weight"), weight, atol=1e-12)
+        np.testing.assert_allclose(trainer.get_parameter("bias"), bias, atol=1e-12)
+    feed = batch()
+    session = clgraph.InferenceSession(trainer.trained_model(), device)
+    np.testing.assert_allclose(
+        session.run(None, {"x": feed["x"]})[0], feed["x"] @ weight + bias, atol=1e-12
+    )
+
+
+def test_norm_schedule_and_accumulation(device):
+    weight, bias = values(K, M, seed=1), values(M, seed=2)
+    trainer = clgraph.Trainer(
+        linear(), device, loss="mse", lr=0.5, schedule="linear", last_lr=0.0, total_steps=4,
+        clip_norm=0.125, accumulate=2,
+    )  # fmt: skip
+    first, second = batch(20), batch(30)
+    assert trainer.step(first).step == 0
+    stats = trainer.step(second)
+    _, dw1, db1 = gradients(first, weight, bias)
+    _, dw2, db2 = gradients(second, weight, bias)
+    d_weight, d_bias = (dw1 + dw2) / 2, (db1 + db2) / 2
+    norm = np.sqrt((d_weight**2).sum() + (d_bias**2).sum())
+    assert stats.step == 1 and stats.rate == 0.5 and abs(stats.gradient_norm - norm) < 1e-12
+    expected = weight - 0.5 * d_weight * min(1, 0.125 / (norm + 1e-6))
+    np.testing.assert_allclose(trainer.get_parameter("weight"), expected, atol=1e-12)
+    trainer.step(first)
+    assert trainer.step(second).rate == 0.375
+
+
+def test_frozen_and_set_parameters(device):
+    trainer = clgraph.Trainer(linear(), device, loss="l1", freeze=["b*"])
+    assert trainer.parameters == ["weight"]
+    wanted = values(K, M, seed=9)
+    trainer.set_parameter("weight", wanted)
+    np.testing.assert_array_equal(trainer.get_parameter("weight"), wanted)
+    with pytest.raises(clgraph.InvalidArgument, match="bias"):
+        trainer.get_parameter("bias")
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"loss": "hinge"}, "loss"),
+        ({"optimizer": "newton"}, "optimizer"),
+        ({"schedule": "zigzag"}, "schedule"),
+        ({"lr": -1.0}, "rate is -1"),
+        ({"momentum": 1.0}, "momentum is 1"),
+        ({"train": ["nobody"]}, "nobody"),
+        ({"output": "nobody"}, "nobody"),
+        ({"label_smoothing": 0.5}, "label_smoothing"),
+    ],
+)
+def test_options_that_are_refused(device, options, words):
+    with pytest.raises(clgraph.InvalidArgument, match=words):
+        clgraph.Trainer(linear(), device, **{"loss": "mse", **options})
+
+
+def test_a_second_caller_is_busy_or_waits_for_nothing(device):
+    """Calls from two threads: each step is whole, or raises Busy."""
+    trainer = clgraph.Trainer(linear(), device, loss="mse")
+    feed, done, busy = batch(), [], []
+    trainer.step(feed)
+
+    def work():
+        for _ in range(50):
+            try:
+                done.append(trainer.step(feed).step)
+            except clgraph.Busy:
+                busy.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) + len(busy) == 100
+    assert sorted(done) == list(range(2, 2 + len(done)))

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of losses. Most are formulas of y and t whose mean is taken; those of classes are nodes
+ * of ONNX's operators of that name.
+ */
+#include "train/loss.h"
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "graph/formula.h"
+#include "ops/core/op.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Version of the nodes: SoftmaxCrossEntropyLoss. */
+#define LOSS_OPSET GRAPH_ADDED_OPSET
+
+typedef struct loss_row {
+    const char *name;
+    const char *class_op;   /* takes class numbers; NULL: targets are as y */
+    const char *formula;    /* of y and t; "delta" is the option. NULL: class_op, or y itself */
+    const char *activation; /* an operator whose input is taken in place of its result */
+} loss_row;
+
+static const loss_row rows[] = {
+    [CLG_LOSS_OUTPUT] = {"output", NULL, NULL, NULL},
+    [CLG_LOSS_CROSS_ENTROPY] = {"cross-entropy", "SoftmaxCrossEntropyLoss", NULL, "Softmax"},
+    [CLG_LOSS_NLL] = {"nll", "NegativeLogLikelihoodLoss", NULL, NULL},
+    [CLG_LOSS_BCE_WITH_LOGITS] = {"bce-with-logits", NULL,
+                                  "Max(y, 0) - y * t + Log(1 + Exp(-Abs(y)))", "Sigmoid"},
+    [CLG_LOSS_MSE] = {"mse", NULL, "d = y - t; d * d", NULL},
+    [CLG_LOSS_L1] = {"l1", NULL, "Abs(y - t)", NULL},
+    [CLG_LOSS_HUBER] = {"huber", NULL,
+                        "d = y - t; a = Abs(d); "
+                        "Where(a <= delta, 0.5 * d * d, delta * (a - 0.5 * delta))",
+                        NULL},
+};
+
+typedef struct adding {
+    const clg_loss_options *options;
+    const loss_row *row;
+    graph *graph;
+    value_fact y_fact;
+    value_id y, target;
+    clg_status status;
+} adding;
+
+static value_id add(void *user, const char *op_type, size_t n_inputs, const value_id *inputs)
+{
+    value_id made = VALUE_NONE;
+    adding *a = user;
+    if (a->status == CLG_OK)
+        a->status = graph_add_result(a->graph, "", op_type, LOSS_OPSET, n_inputs, inputs, &made);
+    return a->status == CLG_OK ? made : VALUE_NONE;
+}
+
+static value_id add_number(void *user, double number)
+{
+    const shape scalar = shape_scalar();
+    tensor *t = NULL;
+    value_id made = VALUE_NONE;
+    adding *a = user;
+    if (a->status == CLG_OK) a->status = tensor_create(a->y_fact.dtype, &scalar, &t);
+    if (a->status == CLG_OK) {
+        tensor_set_float(t, 0, number);
+        a->status = graph_add_constant(a->graph, "", t, &made);
+    }
+    tensor_free(t);
+    return made;
+}
+
+static value_id find(void *user, const char *name)
+{
+    adding *a = user;
+    if (strcmp(name, "y") == 0) return a->y;
+    if (strcmp(name, "t") == 0) return a->target;
+    return strcmp(name, "delta") == 0 ? add_number(a, (double)a->options->delta) : VALUE_NONE;
+}
+
+static void set_int(adding *a, value_id v, const char *name, int64_t number)
+{
+    if (a->status == CLG_OK)
+        a->status = node_set_int(a->graph, a->graph->values[v].producer, name, number);
+}
+
+static value_id mean_of_all(adding *a, value_id v)
+{
+    const value_id mean = add(a, "ReduceMean", 1, &v);
+    set_int(a, mean, "keepdims", 0);
+    return mean;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Adds a value called `name`, or "NAME_2" and so on where the graph has one. */
+static value_id add_named(adding *a, const char *name)
+{
+    value_id v = VALUE_NONE;
+    for (int i = 1; a->status == CLG_OK && v == VALUE_NONE; i++) {
+        strbuf text;
+        strbuf_init(&text, SIZE_MAX);
+        strbuf_append(&text, name);
+        if (i > 1) strbuf_printf(&text, "_%d", i);
+        a->status = text.status;
+        if (a->status == CLG_OK && graph_find_value(a->graph, strbuf_data(&text)) == VALUE_NONE)
+            a->status = graph_add_value(a->graph, strbuf_data(&text), &v);
+        strbuf_deinit(&text);
+    }
+    return v;
+}
+
+/* Finds y: the option's value, or the only output. */
+static void find_y(adding *a)
+{
+    char shown[NAME_TEXT_BYTES];
+    const char *name = a->options->output;
+    if (name) {
+        a->y = graph_find_value(a->graph, name);
+        if (a->y == VALUE_NONE || !value_is_defined(&a->graph->values[a->y]))
+            a->status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value '%s'",
+                                  name_text(name, shown));
+    } else if (a->graph->n_outputs == 1) {
+        a->y = a->graph->outputs[0];
+    } else {
+        a->status = error_set(CLG_ERROR_INVALID_ARGUMENT,
+                              "the model has %zu outputs: name the one of which the loss is",
+                              a->graph->n_outputs);
+    }
+}
+
+/* Replaces y by what its activation reads. */
+static void skip_activation(adding *a)
+{
+    char of[NAME_TEXT_BYTES], shown[NAME_TEXT_BYTES];
+    const graph *g = a->graph;
+    const node_id producer = a->status == CLG_OK ? g->values[a->y].producer : NODE_NONE;
+    if (producer == NODE_NONE || g->nodes[producer].domain[0] != '\0') return;
+    const node *n = &g->nodes[producer];
+    if (a->options->kind == CLG_LOSS_NLL && strcmp(n->op_type, "Softmax") == 0) {
+        a->status = error_set(CLG_ERROR_INVALID_ARGUMENT,
+                              "'%s' has the probabilities of a Softmax, of which this loss takes "
+                              "the logarithms",
+                              name_text(g->values[a->y].name, shown));
+        error_hint("CLG_LOSS_CROSS_ENTROPY takes what the Softmax reads");
+    }
+    if (!a->row->activation || strcmp(n->op_type, a->row->activation) != 0) return;
+    log_write(CLG_LOG_INFO, "the loss takes '%s', of which '%s' is the %s",
+              name_text(g->values[n->inputs[0]].name, of), name_text(g->values[a->y].name, shown),
+              n->op_type);
+    a->y = n->inputs[0];
+}
+
+/* Adds the input of the targets: as y, or for classes y without dimension 1. */
+static void add_target(adding *a)
+{
+    const bool is_class = a->row->class_op != NULL;
+    const char *name = a->options->target ? a->options->target : "target";
+    const shape *y = &a->y_fact.dims;
+    a->target = add_named(a, name);
+    if (a->status == CLG_OK) a->status = graph_add_input(a->graph, a->target);
+    if (a->status != CLG_OK) return;
+    value *to = &a->graph->values[a->target];
+    const value *from = &a->graph->values[a->y];
+    to->dtype = is_class ? CLG_INT64 : a->y_fact.dtype;
+    to->dims = (shape){.rank = y->rank};
+    if (is_class && y->rank > 0) to->dims.rank--;
+    for (int d = 0; d < to->dims.rank; d++) {
+        const int of = is_class && d > 0 ? d + 1 : d;
+        to->dims.dims[d] = y->dims[of];
+        if (from->dims.rank == y->rank) to->dim_names[d] = from->dim_names[of];
+    }
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* (1 - e) times the loss of the targets, and e times that of all classes alike. */
+static value_id smooth(adding *a, value_id loss)
+{
+    const double e = (double)a->options->label_smoothing;
+    value_id logs = add(a, "LogSoftmax", 1, &a->y);
+    set_int(a, logs, "axis", 1);
+    const value_id of_all = mean_of_all(a, logs);
+    const value_id one = add(a, "Mul", 2, (value_id[]){loss, add_number(a, 1 - e)});
+    const value_id all = add(a, "Mul", 2, (value_id[]){of_all, add_number(a, -e)});
+    return add(a, "Add", 2, (value_id[]){one, all});
+}
+
+static value_id loss_of_classes(adding *a)
+{
+    const value_id inputs[] = {a->y, a->target};
+    const value_id loss = add(a, a->row->class_op, 2, inputs);
+    if (a->options->has_ignore_index) set_int(a, loss, "ignore_index", a->options->ignore_index);
+    return a->options->label_smoothing > 0 ? smooth(a, loss) : loss;
+}
+
+static value_id loss_value(adding *a)
+{
+    const formula_nodes nodes = {a, add, add_number, find, &a->status};
+    if (a->status != CLG_OK) return VALUE_NONE;
+    if (a->row->class_op) return loss_of_classes(a);
+    if (a->row->formula) return mean_of_all(a, formula_add(&nodes, a->row->formula));
+    value_id inputs[2] = {a->y};
+    a->status = graph_add_ints(a->graph, 0, NULL, &inputs[1]);
+    return add(a, "Reshape", 2, inputs);
+}
+
+static clg_status check_options(const clg_loss_options *o)
+{
+    if (o->kind < CLG_LOSS_OUTPUT || (size_t)o->kind >= sizeof rows / sizeof *rows)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "unknown loss %d", (int)o->kind);
+    const bool smooths = o->label_smoothing != 0;
+    if (!(o->label_smoothing >= 0 && o->label_smoothing <= 1))
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "loss: label_smoothing is %g",
+                         (double)o->label_smoothing);
+    if (smooths && (o->kind != CLG_LOSS_CROSS_ENTROPY || o->has_ignore_index))
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "loss: label_smoothing is of cross-entropy without ignore_index");
+    if (o->has_ignore_index && !rows[o->kind].class_op)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "loss: %s has no ignore_index",
+                         rows[o->kind].name);
+    if (o->kind == CLG_LOSS_HUBER && !(o->delta > 0 && isfinite(o->delta)))
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "loss: delta is %g", (double)o->delta);
+    return CLG_OK;
+}
+
+/* Returns whether a tensor of this shape may have one element. */
+static bool may_be_number(const shape *dims)
+{
+    for (int d = 0; d < dims->rank; d++)
+        if (dims->dims[d] != 1 && dims->dims[d] != DIM_UNKNOWN) return false;
+    return true;
+}
+
+/* Sets a->y_fact to the dtype and shape that follow from the graph; refuses what is not float, and
+ * scores without classes. */
+static void know_y(adding *a)
+{
+    char shown[NAME_TEXT_BYTES];
+    value_fact *facts = NULL;
+    const size_t n = a->graph->n_values;
+    if (a->status == CLG_OK) a->status = ops_resolve(a->graph);
+    if (a->status == CLG_OK) a->status = ops_infer_graph(a->graph, NULL, &facts);
+    if (a->status != CLG_OK) return;
+    a->y_fact = (value_fact){.dtype = facts[a->y].dtype, .dims = facts[a->y].dims};
+    const char *name = name_text(a->graph->values[a->y].name, shown);
+    if (facts[a->y].kind != CLG_VALUE_TENSOR || !dtype_is_float(a->y_fact.dtype))
+        a->status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "'%s' is no float tensor", name);
+    else if (a->row->class_op && a->y_fact.dims.rank < 2)
+        a->status = error_set(CLG_ERROR_SHAPE, "'%s' has no known dimension of classes", name);
+    else if (!a->row->class_op && !a->row->formula && !may_be_number(&a->y_fact.dims))
+        a->status = error_set(CLG_ERROR_SHAPE, "'%s' has several elements and is no loss", name);
+    else if (a->row->formula && a->y_fact.dims.rank == RANK_UNKNOWN)
+        a->status = error_set(CLG_ERROR_SHAPE, "the rank of '%s' is not known", name);
+    ops_facts_free(facts, n);
+}
+
+clg_status loss_add(const clg_model *model, const clg_loss_options *options, clg_model **out_model)
+{
+    CLG_TRY(check_options(options));
+    CLG_TRY(model_require_data(model));
+    adding a = {.options = options, .row = &rows[options->kind], .target = VALUE_NONE};
+    CLG_TRY(graph_clone(model->graph, &a.graph));
+    find_y(&a);
+    skip_activation(&a);
+    know_y(&a);
+    if (a.status == CLG_OK && (a.row->class_op || a.row->formula)) add_target(&a);
+    value_id v = loss_value(&a);
+    const value_id loss = add_named(&a, "loss");
+    node_id n;
+    if (a.status == CLG_OK)
+        a.status = graph_add_node(a.graph, "", "Identity", "", 1, &v, 1, &loss, &n);
+    graph_clear_outputs(a.graph);
+    if (a.status == CLG_OK) a.status = graph_add_output(a.graph, loss);
+    if (a.status != CLG_OK) {
+        graph_free(a.graph);
+        return a.status;
+    }
+    return model_create(a.graph, false, out_model);
+}

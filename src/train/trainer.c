@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Creates trainers: the models of loss, gradients and update, their sessions, and the tensors that
+ * these share.
+ */
+#include "train/trainer.h"
+
+#include "train/loss.h"
+
+#include <string.h>
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+/* Sets *out_value to a value of these dims that begins `offset` elements after the start of the
+ * buffer. */
+static clg_status view(const clg_trainer *t, ocl_buffer *b, int64_t offset, const shape *dims,
+                       clg_value **out_value)
+{
+    const clg_dtype dtype = t->parameters.dtype;
+    return context_wrap_buffer(t->device, ocl_buffer_retain(b), (size_t)offset * dtype_size(dtype),
+                               dtype, dims, out_value);
+}
+
+static clg_status make_views(clg_trainer *t, trainer_tensor which, ocl_buffer *b)
+{
+    const parameter_list *list = &t->parameters;
+    t->views[which] = memory_zalloc(list->n, sizeof *t->views[which]);
+    if (!t->views[which]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < list->n; i++)
+        CLG_TRY(
+            view(t, b, list->items[i].offset, &list->items[i].initial->dims, &t->views[which][i]));
+    return CLG_OK;
+}
+
+static clg_status make_tensor(clg_trainer *t, trainer_tensor which)
+{
+    const parameter_list *list = &t->parameters;
+    const shape dims = {.rank = 1, .dims = {list->n_elements}};
+    ocl_buffer *b;
+    size_t size_bytes;
+    if (!dtype_bytes(list->dtype, list->n_elements, &size_bytes))
+        return error_set(CLG_ERROR_SHAPE, "the parameters have too many elements");
+    CLG_TRY(ocl_buffer_create(t->device->ocl, size_bytes, OCL_BUFFER_DEVICE, &b));
+    clg_status status = view(t, b, 0, &dims, &t->tensors[which]);
+    if (status == CLG_OK) status = context_clear(t->device, b, size_bytes);
+    if (status == CLG_OK && which < TRAINER_STATES) status = make_views(t, which, b);
+    ocl_buffer_free(b);
+    return status;
+}
+
+static clg_status make_tensors(clg_trainer *t)
+{
+    const size_t n_states = optimizer_n_states(&t->update.options);
+    CLG_TRY(make_tensor(t, TRAINER_PARAMETERS));
+    CLG_TRY(make_tensor(t, TRAINER_GRADIENTS));
+    if (t->n_batches > 1) CLG_TRY(make_tensor(t, TRAINER_BATCH));
+    for (size_t i = 0; i < n_states; i++) CLG_TRY(make_tensor(t, TRAINER_STATES + (int)i));
+    for (size_t i = 0; i < t->parameters.n; i++) {
+        const tensor *initial = t->parameters.items[i].initial;
+        CLG_TRY(value_write(t->views[TRAINER_PARAMETERS][i], initial->data, initial->size_bytes));
+    }
+    return CLG_OK;
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+static clg_status set_input(clg_session *s, const char *name, clg_value *v)
+{
+    size_t index;
+    CLG_TRY(session_find_input(s, name, &index));
+    CLG_TRY(session_enter(s));
+    const clg_status status = session_set_input(s, index, v);
+    session_leave(s);
+    return status;
+}
+
+static clg_status bind(clg_session *s, size_t index, clg_value *v)
+{
+    CLG_TRY(session_enter(s));
+    const clg_status status = session_bind_output(s, index, v);
+    session_leave(s);
+    return status;
+}
+
+static clg_status make_session(clg_trainer *t, clg_context *owner, const trainer_options *o,
+                               clg_model *model, clg_session **out_session)
+{
+    return session_create(owner, t->device, model, &o->exec, o->cancel, o->progress,
+                          o->progress_user, out_session);
+}
+
+/* Creates a session of a model whose inputs include the parameters. */
+static clg_status make_reader(clg_trainer *t, clg_context *owner, const trainer_options *o,
+                              clg_model *model, clg_session **out_session)
+{
+    CLG_TRY(make_session(t, owner, o, model, out_session));
+    for (size_t i = 0; i < t->parameters.n; i++)
+        CLG_TRY(set_input(*out_session, t->parameters.names[i], t->views[TRAINER_PARAMETERS][i]));
+    return CLG_OK;
+}
+
+static clg_status make_gradients(clg_trainer *t, clg_context *owner, const trainer_options *o,
+                                 const char *loss)
+{
+    const parameter_list *list = &t->parameters;
+    clg_model *m;
+    CLG_TRY(model_gradient(t->cut, loss, list->names, list->n, &m));
+    clg_status status = make_reader(t, owner, o, m, &t->gradients);
+    model_free(m);
+    for (size_t i = 0; i < list->n && status == CLG_OK; i++)
+        status = bind(t->gradients, i, t->views[TRAINER_GRADIENTS][i]);
+    return status;
+}
+
+/* Creates a session of a graph, which is freed, over whole tensors. */
+static clg_status make_whole(clg_trainer *t, clg_context *owner, const trainer_options *o, graph *g,
+                             clg_session **out_session)
+{
+    clg_model *m;
+    CLG_TRY(model_create(g, false, &m));
+    const clg_status status = make_session(t, owner, o, m, out_session);
+    model_free(m);
+    return status;
+}
+
+static clg_status make_updates(clg_trainer *t, clg_context *owner, const trainer_options *o)
+{
+    static const char *const states[OPTIMIZER_MAX_STATES] = {"s1", "s2", "s3"};
+    graph *g = NULL;
+    CLG_TRY(optimizer_graph(&t->update, t->parameters.dtype, t->parameters.n_elements, &g));
+    CLG_TRY(make_whole(t, owner, o, g, &t->updates));
+    CLG_TRY(set_input(t->updates, "g", t->tensors[TRAINER_GRADIENTS]));
+    CLG_TRY(set_input(t->updates, "x", t->tensors[TRAINER_PARAMETERS]));
+    CLG_TRY(bind(t->updates, 0, t->tensors[TRAINER_PARAMETERS]));
+    const size_t n_states = optimizer_n_states(&t->update.options);
+    for (size_t i = 0; i < n_states && i < OPTIMIZER_MAX_STATES; i++) {
+        CLG_TRY(set_input(t->updates, states[i], t->tensors[TRAINER_STATES + i]));
+        CLG_TRY(bind(t->updates, 1 + i, t->tensors[TRAINER_STATES + i]));
+    }
+    return CLG_OK;
+}
+
+static clg_status make_sums(clg_trainer *t, clg_context *owner, const trainer_options *o)
+{
+    graph *g = NULL;
+    if (t->n_batches == 1) return CLG_OK;
+    CLG_TRY(optimizer_sum_graph(t->parameters.dtype, t->parameters.n_elements, &g));
+    CLG_TRY(make_whole(t, owner, o, g, &t->sums));
+    CLG_TRY(set_input(t->sums, "sum", t->tensors[TRAINER_GRADIENTS]));
+    CLG_TRY(set_input(t->sums, "g", t->tensors[TRAINER_BATCH]));
+    return bind(t->sums, 0, t->tensors[TRAINER_GRADIENTS]);
+}
+
+/* ---- trainers -------------------------------------------------------------------------------- */
+
+static clg_status make_models(clg_trainer *t, const trainer_options *o, const char **out_loss)
+{
+    CLG_TRY(loss_add(t->model, &o->loss, &t->with_loss));
+    *out_loss = t->with_loss->outputs[0].name;
+    CLG_TRY(parameters_find(t->with_loss, *out_loss, &o->patterns, &t->parameters));
+    return model_extract(t->with_loss, t->parameters.names, t->parameters.n, out_loss, 1, &t->cut);
+}
+
+static clg_status make(clg_trainer *t, clg_context *owner, const trainer_options *o)
+{
+    const char *loss;
+    CLG_TRY(schedule_check(&o->schedule));
+    CLG_TRY(optimizer_check(&o->update.options));
+    CLG_TRY(make_models(t, o, &loss));
+    CLG_TRY(make_tensors(t));
+    CLG_TRY(make_gradients(t, owner, o, loss));
+    CLG_TRY(make_updates(t, owner, o));
+    CLG_TRY(make_sums(t, owner, o));
+    return make_reader(t, owner, o, t->cut, &t->evaluation);
+}
+
+clg_status trainer_create(clg_context *owner, device_context *device, const clg_model *model,
+                          const trainer_options *options, clg_trainer **out_trainer)
+{
+    clg_trainer *t = memory_zalloc(1, sizeof *t);
+    if (!t) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    t->model = model_retain((clg_model *)(uintptr_t)model);
+    t->device = context_retain(device);
+    t->update = options->update;
+    t->schedule = options->schedule;
+    t->n_batches = options->n_batches;
+    const clg_status status = make(t, owner, options);
+    if (status == CLG_OK)
+        *out_trainer = t;
+    else
+        trainer_free(t);
+    return status;
+}
+
+void trainer_free(clg_trainer *t)
+{
+    if (!t) return;
+    session_free(t->evaluation);
+    session_free(t->sums);
+    session_free(t->updates);
+    session_free(t->gradients);
+    for (size_t k = 0; k < TRAINER_STATES; k++) {
+        for (size_t i = 0; t->views[k] && i < t->parameters.n; i++) value_free(t->views[k][i]);
+        memory_free(t->views[k]);
+    }
+    for (size_t k = 0; k < TRAINER_N_TENSORS; k++) value_free(t->tensors[k]);
+    parameters_deinit(&t->parameters);
+    model_free(t->cut);
+    model_free(t->with_loss);
+    model_free(t->model);
+    context_free(t->device);
+    memory_free(t);
+}

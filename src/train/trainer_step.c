@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps of a training, and what is read of a trainer.
+ */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+clg_status trainer_enter(clg_trainer *t)
+{
+    CLG_TRY(fork_check());
+    if (!atomic_exchange(&t->busy, true)) return CLG_OK;
+    return error_set(CLG_ERROR_BUSY, "the trainer is busy with another call");
+}
+
+void trainer_leave(clg_trainer *t) { atomic_store(&t->busy, false); }
+
+static clg_status set_input(clg_session *s, const char *name, clg_value *v)
+{
+    size_t index;
+    CLG_TRY(session_enter(s));
+    clg_status status = session_find_input(s, name, &index);
+    if (status == CLG_OK) status = session_set_input(s, index, v);
+    session_leave(s);
+    return status;
+}
+
+clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
+{
+    char shown[NAME_TEXT_BYTES];
+    if (parameters_get(&t->parameters, name))
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is a parameter, not an input",
+                         name_text(name, shown));
+    CLG_TRY(set_input(t->gradients, name, value));
+    return set_input(t->evaluation, name, value);
+}
+
+/* Runs a session, and reads the number that is its output `index`, unless out is NULL. */
+static clg_status run(clg_session *s, size_t index, double *out)
+{
+    clg_value *v;
+    CLG_TRY(session_enter(s));
+    clg_status status = session_run(s);
+    if (status == CLG_OK && out) {
+        status = session_output_host(s, index, &v);
+        if (status == CLG_OK) {
+            *out = tensor_get_float(v->host, 0);
+            value_free(v);
+        }
+    }
+    session_leave(s);
+    return status;
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+static clg_status bind_gradients(clg_trainer *t, trainer_tensor to)
+{
+    CLG_TRY(session_enter(t->gradients));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < t->parameters.n && status == CLG_OK; i++)
+        status = session_bind_output(t->gradients, i, t->views[to][i]);
+    session_leave(t->gradients);
+    return status;
+}
+
+/* Adds a batch's gradients to those of the step. */
+static clg_status add_batch(clg_trainer *t)
+{
+    double loss;
+    if (t->n_batches > 1 && t->n_done <= 1)
+        CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
+    CLG_TRY(run(t->gradients, t->parameters.n, &loss));
+    if (t->n_done > 0) CLG_TRY(run(t->sums, 0, NULL));
+    t->loss_sum = (t->n_done > 0 ? t->loss_sum : 0) + loss;
+    t->n_done++;
+    return CLG_OK;
+}
+
+static clg_status set_numbers(clg_trainer *t, double rate)
+{
+    double numbers[OPTIMIZER_N_NUMBERS];
+    const shape dims = {.rank = 1, .dims = {OPTIMIZER_N_NUMBERS}};
+    clg_value *v;
+    tensor *content;
+    optimizer_numbers(&t->update.options, rate, t->n_steps, t->n_batches, numbers);
+    CLG_TRY(tensor_create(t->parameters.dtype, &dims, &content));
+    for (size_t i = 0; i < OPTIMIZER_N_NUMBERS; i++)
+        tensor_set_float(content, (int64_t)i, numbers[i]);
+    clg_status status = value_create_host(content, &v);
+    tensor_free(content);
+    if (status != CLG_OK) return status;
+    status = set_input(t->updates, "numbers", v);
+    value_free(v);
+    return status;
+}
+
+static clg_status update(clg_trainer *t, clg_train_stats *stats)
+{
+    const bool has_norm = t->update.clip_norm > 0;
+    stats->rate = schedule_rate(&t->schedule, t->n_steps);
+    stats->gradient_norm = (double)NAN;
+    CLG_TRY(set_numbers(t, stats->rate));
+    CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options),
+                has_norm ? &stats->gradient_norm : NULL));
+    stats->loss = t->loss_sum / (double)t->n_batches;
+    t->n_steps++;
+    return CLG_OK;
+}
+
+clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
+{
+    clg_status status = add_batch(t);
+    if (status == CLG_OK && t->n_done < t->n_batches) {
+        out_stats->step = t->n_steps;
+        return CLG_OK;
+    }
+    if (status == CLG_OK) status = update(t, out_stats);
+    t->n_done = 0;
+    out_stats->step = t->n_steps;
+    return status;
+}
+
+clg_status trainer_evaluate(clg_trainer *t, double *out_loss)
+{
+    return run(t->evaluation, 0, out_loss);
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+clg_status trainer_view(const clg_trainer *t, trainer_tensor which, const char *name,
+                        clg_value **out_view)
+{
+    char shown[NAME_TEXT_BYTES];
+    const parameter *p = parameters_get(&t->parameters, name);
+    if (!p)
+        return error_set(CLG_ERROR_NOT_FOUND, "there is no parameter '%s'", name_text(name, shown));
+    *out_view = t->views[which][p - t->parameters.items];
+    return CLG_OK;
+}
+
+/* Replaces an initializer by what the parameter is now. */
+static clg_status write_back(const clg_trainer *t, graph *g, size_t i)
+{
+    const parameter *p = &t->parameters.items[i];
+    value *v = &g->values[graph_find_value(g, p->name)];
+    tensor *now;
+    CLG_TRY(tensor_create(p->initial->dtype, &p->initial->dims, &now));
+    const clg_status status =
+        value_read(t->views[TRAINER_PARAMETERS][i], now->data, now->size_bytes);
+    if (status != CLG_OK) {
+        tensor_free(now);
+        return status;
+    }
+    tensor_free(v->constant);
+    v->constant = now;
+    return CLG_OK;
+}
+
+clg_status trainer_model(const clg_trainer *t, clg_model **out_model)
+{
+    graph *g;
+    CLG_TRY(graph_clone(t->model->graph, &g));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < t->parameters.n && status == CLG_OK; i++) status = write_back(t, g, i);
+    if (status != CLG_OK) {
+        graph_free(g);
+        return status;
+    }
+    return model_create(g, false, out_model);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fails each allocation and each OpenCL call of a trainer in turn: while it is created, in steps
+ * and evaluations, and while parameters are read. A call that fails leaves the parameters as they
+ * were, or updated, where only the result could not be given; the next step is right.
+ */
+#include "support/unit.h"
+
+#include "support/fakes/failing_alloc.h"
+#include "support/fakes/opencl_faults.h"
+#include "support/fixtures/ocl_platforms.h"
+#include "support/fixtures/train/linear_model.h"
+#include "support/literals.h"
+
+#include <clgraph/inspect.h>
+#include <clgraph/opencl.h>
+
+#include <math.h>
+#include <string.h>
+
+static opencl_faults faults;
+static clg_context *context;
+static clg_model *model;
+static clg_value *inputs[2], *targets[2]; /* by batch */
+
+static int open_group(void **state)
+{
+    (void)state;
+    if (!opencl_faults_open(&faults)) return -1;
+    ocl_platforms_show_pocl();
+    failing_alloc_install();
+    failing_alloc_arm(SIZE_MAX);
+    if (clg_context_create("pocl", NULL, &context) != CLG_OK) return -1;
+    model = linear_model(CLG_FLOAT64);
+    for (int i = 0; i < 2; i++) {
+        inputs[i] = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS, LINEAR_IN),
+                                   LINEAR_ROWS * LINEAR_IN, linear_x, i);
+        targets[i] = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS, LINEAR_OUT),
+                                    LINEAR_ROWS * LINEAR_OUT, linear_target, i);
+    }
+    return 0;
+}
+
+static int close_group(void **state)
+{
+    clg_counters counters = CLG_COUNTERS_INIT;
+    (void)state;
+    const bool ran =
+        clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
+    for (int i = 0; i < 2; i++) {
+        clg_value_free(inputs[i]);
+        clg_value_free(targets[i]);
+    }
+    clg_model_free(model);
+    clg_context_free(context);
+    failing_alloc_remove();
+    return ran && opencl_faults_total_live(&faults) == 0 ? 0 : -1;
+}
+
+TEST_GROUP(open_group, close_group)
+
+/* With momentum, a norm and two batches a step, so that all sessions of a trainer are there. */
+static clg_status create(clg_trainer **out_trainer)
+{
+    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
+    clg_optimizer_options optimizer = CLG_OPTIMIZER_OPTIONS_INIT;
+    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
+    loss.kind = CLG_LOSS_MSE;
+    optimizer.momentum = 0.5;
+    options.loss = &loss;
+    options.optimizer = &optimizer;
+    options.clip_norm = 1e6;
+    options.accumulate = 2;
+    return clg_trainer_create(context, model, &options, out_trainer);
+}
+
+static clg_trainer *open_trainer(void)
+{
+    clg_trainer *t;
+    assert_ok(create(&t));
+    return t;
+}
+
+static clg_status create_and_free(void *user)
+{
+    clg_trainer *t;
+    (void)user;
+    const clg_status status = create(&t);
+    assert_int_equal(status == CLG_OK, t != NULL);
+    clg_trainer_free(t);
+    return status;
+}
+
+TEST(train_faults__each_allocation_of_a_creation)
+{
+    clg_trainer_free(open_trainer()); /* what the context keeps is there */
+    assert_true(fault_loop(create_and_free, NULL) > 300);
+}
+
+TEST(train_faults__each_opencl_call_of_a_creation)
+{
+    clg_trainer *t;
+    for (long n = 0;; n++) {
+        faults.arm(n, CL_OUT_OF_HOST_MEMORY);
+        const clg_status status = create(&t);
+        const bool has_fired = faults.has_fired();
+        faults.arm(-1, 0);
+        assert_int_equal(status == CLG_OK, t != NULL);
+        if (status != CLG_OK) assert_true(has_fired && error_text()[0]);
+        clg_trainer_free(t);
+        if (!has_fired) break;
+    }
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static void read_parameters(clg_trainer *t, double out[LINEAR_ALL])
+{
+    clg_value *v;
+    assert_ok(clg_trainer_get_parameter(t, "weight", &v));
+    memcpy(out, clg_value_data(v), LINEAR_WEIGHTS * sizeof *out);
+    clg_value_free(v);
+    assert_ok(clg_trainer_get_parameter(t, "bias", &v));
+    memcpy(out + LINEAR_WEIGHTS, clg_value_data(v), LINEAR_OUT * sizeof *out);
+    clg_value_free(v);
+}
+
+static clg_status whole_step(clg_trainer *t, clg_train_stats *stats)
+{
+    clg_status status = CLG_OK;
+    for (int batch = 0; batch < 2 && status == CLG_OK; batch++) {
+        status = clg_trainer_set_input(t, "x", inputs[batch]);
+        if (status == CLG_OK) status = clg_trainer_set_input(t, "target", targets[batch]);
+        if (status == CLG_OK) status = clg_trainer_step(t, stats);
+    }
+    return status;
+}
+
+/* Makes steps with a failure in each, and one without after it, which is right for the parameters
+ * that it began with. */
+static void fail_each_of_steps(void (*arm)(size_t n), bool (*has_failed)(void))
+{
+    clg_trainer *t = open_trainer();
+    size_t n_failed = 0;
+    clg_train_stats stats = CLG_TRAIN_STATS_INIT;
+    assert_ok(whole_step(t, &stats));
+    for (size_t n = 0;; n++) {
+        double before[LINEAR_ALL], g[LINEAR_ALL] = {0};
+        clg_train_stats after = CLG_TRAIN_STATS_INIT;
+        double loss;
+        arm(n);
+        clg_status status = whole_step(t, &stats);
+        if (status == CLG_OK) status = clg_trainer_evaluate(t, &loss);
+        const bool failed = has_failed();
+        arm(SIZE_MAX);
+        if (status != CLG_OK) assert_true(failed && error_text()[0]);
+        if (!failed) break;
+        n_failed += status != CLG_OK;
+        read_parameters(t, before);
+        loss = linear_gradient(before, 0, 0.5, g) / 2;
+        loss += linear_gradient(before, 1, 0.5, g) / 2;
+        assert_ok(whole_step(t, &after));
+        assert_true(fabs(after.loss - loss) <= 1e-12 * (1 + loss));
+    }
+    assert_true(n_failed > 5);
+    clg_trainer_free(t);
+}
+
+TEST(train_faults__each_allocation_of_a_step)
+{
+    fail_each_of_steps(failing_alloc_arm, failing_alloc_has_failed);
+}
+
+static void arm_call(size_t n) { faults.arm(n == SIZE_MAX ? -1 : (long)n, CL_OUT_OF_HOST_MEMORY); }
+static bool call_has_failed(void) { return faults.has_fired(); }
+
+TEST(train_faults__each_opencl_call_of_a_step) { fail_each_of_steps(arm_call, call_has_failed); }
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static clg_status read_and_free(void *user)
+{
+    clg_value *v;
+    const clg_status status = clg_trainer_get_parameter(user, "weight", &v);
+    assert_int_equal(status == CLG_OK, v != NULL);
+    clg_value_free(v);
+    return status;
+}
+
+static clg_status model_and_free(void *user)
+{
+    clg_model *m;
+    const clg_status status = clg_trainer_model(user, &m);
+    assert_int_equal(status == CLG_OK, m != NULL);
+    clg_model_free(m);
+    return status;
+}
+
+TEST(train_faults__each_allocation_of_results)
+{
+    clg_trainer *t = open_trainer();
+    assert_true(fault_loop(read_and_free, t) > 1);
+    assert_true(fault_loop(model_and_free, t) > 10);
+    clg_trainer_free(t);
+}
