@@ -131,8 +131,8 @@ clg_status clg_session_create_multi(clg_context *const *contexts, size_t n_conte
     case CLG_SPLIT_LAYERS:
         return create_layers(contexts, n_contexts, model, options, &multi, out_session);
     default:
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_session_create_multi: unknown split %d", (int)multi.split);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create_multi: unknown split %d",
+                         (int)multi.split);
     }
 }
 

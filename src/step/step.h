@@ -122,7 +122,7 @@ typedef struct step {
     kernel_ref kernel; /* STEP_KERNEL */
     step_arg *args;
     uint32_t n_args;
-    bool draws;                   /* has an ARG_KEY */
+    bool draws; /* has an ARG_KEY */
     /* Each work-item reads elements of buffers of the output's shape, and then writes the elements
      * of the same indices: an output may lie on an input. Other inputs have one element. */
     bool elementwise;

@@ -42,8 +42,7 @@ static const loss_node l1[] = {{"Sub", SCORES, LOSS_TARGET, DIFFERENCE},
                                {0}};
 
 static const loss_kind kinds[] = {
-    {"cross-entropy", softmax_cross_entropy, .takes_classes = true,
-     .activation = "Softmax"},
+    {"cross-entropy", softmax_cross_entropy, .takes_classes = true, .activation = "Softmax"},
     {"nll", nll, .takes_classes = true, .refuses_softmax = true},
     {"bce-with-logits", sigmoid_cross_entropy, .activation = "Sigmoid"},
     {.name = "mse", .nodes = mse},
