@@ -208,6 +208,14 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_get_gradient(clg_trainer *trainer, c
 /* Changes a parameter. Errors: also SHAPE and INVALID_ARGUMENT (dtype). */
 CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name,
                                                           const clg_value *value);
+/* Saves parameters, the optimizer's states and the number of steps as a .npz file, which replaces an
+ * earlier one whole, and reads it back into a trainer of the same model with the same options: the
+ * steps that follow then have the same bits as without the break, on the same device and driver.
+ * Errors: IO, INVALID_ARGUMENT (in the middle of a step; the checkpoint of another model or with
+ * other options, named with the first that differs; a damaged file), BUSY, DEVICE_LOST. After a
+ * failure to load, the trainer is unchanged unless the device failed. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_save(clg_trainer *trainer, const char *path);
+CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const char *path);
 /* Returns the model with the parameters as they are now as its initializers. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model);
 

@@ -5,6 +5,7 @@
  */
 #include "api/arguments.h"
 #include "api/session_settings.h"
+#include "train/checkpoint.h"
 #include "train/loss.h"
 #include "train/trainer.h"
 
@@ -187,6 +188,20 @@ clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name, con
         status = error_set(CLG_ERROR_SHAPE, "the value for parameter '%s' has another shape", name);
     if (status == CLG_OK) status = context_copy_value(value, view);
     return leave(trainer, status);
+}
+
+clg_status clg_trainer_save(clg_trainer *trainer, const char *path)
+{
+    API_REQUIRE(path);
+    ENTER(trainer);
+    return leave(trainer, checkpoint_save(trainer, path));
+}
+
+clg_status clg_trainer_load(clg_trainer *trainer, const char *path)
+{
+    API_REQUIRE(path);
+    ENTER(trainer);
+    return leave(trainer, checkpoint_load(trainer, path));
 }
 
 clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model)
