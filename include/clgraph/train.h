@@ -195,6 +195,13 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train
 /* Computes the loss of the inputs that are set; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
 
+/* Returns the number of steps done; 0 for NULL. */
+CLG_API uint64_t clg_trainer_n_steps(const clg_trainer *trainer);
+/* Returns which of n_rows rows is at a position of an epoch: data are shuffled without a list, and a
+ * training that goes on finds its place from the number of steps alone. Each row has one position in
+ * an epoch. position must be less than n_rows, else the result is 0. Any thread. */
+CLG_API uint64_t clg_train_row(uint64_t seed, uint64_t epoch, uint64_t n_rows, uint64_t position);
+
 /* Return the parameters, in the order of the model's initializers; borrowed. NULL when index is out
  * of range. */
 CLG_API size_t clg_trainer_n_parameters(const clg_trainer *trainer);

@@ -6,6 +6,7 @@
 #include "api/arguments.h"
 #include "api/session_settings.h"
 #include "train/checkpoint.h"
+#include "train/data_order.h"
 #include "train/loss.h"
 #include "train/trainer.h"
 
@@ -133,6 +134,13 @@ clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss)
     API_REQUIRE(out_loss);
     ENTER(trainer);
     return leave(trainer, trainer_evaluate(trainer, out_loss));
+}
+
+uint64_t clg_trainer_n_steps(const clg_trainer *trainer) { return trainer ? trainer->n_steps : 0; }
+
+uint64_t clg_train_row(uint64_t seed, uint64_t epoch, uint64_t n_rows, uint64_t position)
+{
+    return position < n_rows ? data_order_row(seed, epoch, n_rows, position) : 0;
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
