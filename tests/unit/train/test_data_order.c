@@ -62,5 +62,5 @@ TEST(data_order__is_even)
         for (uint64_t i = 0; i < 8; i++) counts[i][data_order_row(11, epoch, 8, i)]++;
     for (int i = 0; i < 8; i++)
         for (int row = 0; row < 8; row++)
-            assert_true(fabs(counts[i][row] - 500) < 6 * sqrt(500 * 7 / 8.0));
+            assert_true(fabs((double)(counts[i][row] - 500)) < 6 * sqrt(500 * 7 / 8.0));
 }
