@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of rows in an epoch, as a function of seed, epoch and position: no list is kept, so that
- * data of any size are shuffled, and a training goes on anywhere.
+ * The order of rows in an epoch, as a function of seed, epoch and position: no list is kept, so
+ * that data of any size are shuffled, and a training goes on anywhere.
  */
 #ifndef CLG_TRAIN_DATA_ORDER_H
 #define CLG_TRAIN_DATA_ORDER_H
