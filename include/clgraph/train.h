@@ -68,8 +68,9 @@ typedef struct clg_loss_options {
     }
 
 /* Adds a loss to a model: *out_model has, after the inputs of `model`, the targets, and one output,
- * "loss", of shape []. A name that the model has already gets "_2" and so on. Formulas are
- * PyTorch's.
+ * "loss", of shape []. Where the rows of y are free, those of the targets have the name of the
+ * first free first dimension of an input. A name that the model has already gets "_2" and so on.
+ * Formulas are PyTorch's.
  *
  * Any thread. Errors: NOT_FOUND (output), INVALID_ARGUMENT (options; several outputs and none
  * chosen; probabilities of a Softmax with NLL), UNSUPPORTED_DTYPE (y is not float), SHAPE, and why
@@ -195,6 +196,13 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train
 /* Computes the loss of the inputs that are set; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
 
+/* Returns the number of steps done; 0 for NULL. */
+CLG_API uint64_t clg_trainer_n_steps(const clg_trainer *trainer);
+/* Returns which of n_rows rows is at a position of an epoch: data are shuffled without a list, and
+ * a training that goes on finds its place from the number of steps alone. Each row has one position
+ * in an epoch. position must be less than n_rows, else the result is 0. Any thread. */
+CLG_API uint64_t clg_train_row(uint64_t seed, uint64_t epoch, uint64_t n_rows, uint64_t position);
+
 /* Return the parameters, in the order of the model's initializers; borrowed. NULL when index is out
  * of range. */
 CLG_API size_t clg_trainer_n_parameters(const clg_trainer *trainer);
@@ -208,6 +216,15 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_get_gradient(clg_trainer *trainer, c
 /* Changes a parameter. Errors: also SHAPE and INVALID_ARGUMENT (dtype). */
 CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name,
                                                           const clg_value *value);
+/* Saves parameters, the optimizer's states and the number of steps as a .npz file, which replaces
+ * an earlier one whole, and reads it back into a trainer of the same model with the same options:
+ * the steps that follow then have the same bits as without the break, on the same device and
+ * driver.
+ * Errors: IO, INVALID_ARGUMENT (in the middle of a step; the checkpoint of another model or with
+ * other options, named with the first that differs; a damaged file), BUSY, DEVICE_LOST. After a
+ * failure to load, the trainer is unchanged unless the device failed. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_save(clg_trainer *trainer, const char *path);
+CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const char *path);
 /* Returns the model with the parameters as they are now as its initializers. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model);
 

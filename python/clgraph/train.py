@@ -3,7 +3,8 @@
 
 import ctypes
 import dataclasses
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+import os
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -221,6 +222,19 @@ class Trainer:
         value = data if isinstance(data, Value) else Value(data)
         encoded = encode_name(name, "the name of a parameter")
         check(lib.clg_trainer_set_parameter(self._handle.pointer, encoded, value.pointer))
+
+    def save(self, path: Union[str, os.PathLike]) -> None:
+        """Saves parameters, the optimizer's states and the number of steps as a .npz file.
+
+        `load` of a trainer with the same model and options goes on with the same bits.
+        """
+        pointer, encoded = self._handle.pointer, os.fsencode(path)
+        waiting(lambda: check(lib.clg_trainer_save(pointer, encoded)))
+
+    def load(self, path: Union[str, os.PathLike]) -> None:
+        """Goes on from a file of `save`; other models or options raise InvalidArgument."""
+        pointer, encoded = self._handle.pointer, os.fsencode(path)
+        waiting(lambda: check(lib.clg_trainer_load(pointer, encoded)))
 
     def trained_model(self) -> Model:
         """Returns the model with the parameters as they are now, to save or to run."""

@@ -95,6 +95,26 @@ def test_frozen_and_set_parameters(device):
         trainer.get_parameter("bias")
 
 
+def test_a_training_goes_on_from_a_checkpoint(device, tmp_path):
+    options = {"loss": "mse", "optimizer": "adam", "lr": 0.1}
+    path = tmp_path / "checkpoint.npz"
+    whole = clgraph.Trainer(linear(), device, **options)
+    for seed in (20, 30):
+        whole.step(batch(seed))
+    whole.save(path)
+    assert int(np.load(path)["step"]) == 2
+    np.testing.assert_array_equal(np.load(path)["parameter/weight"], whole.get_parameter("weight"))
+    resumed = clgraph.Trainer(linear(), device, **options)
+    resumed.load(path)
+    for trainer in (whole, resumed):
+        assert trainer.step(batch(40)).step == 3
+    for name in whole.parameters:
+        np.testing.assert_array_equal(resumed.get_parameter(name), whole.get_parameter(name))
+    other = clgraph.Trainer(linear(), device, **{**options, "lr": 0.2})
+    with pytest.raises(clgraph.InvalidArgument, match="schedule.rate"):
+        other.load(path)
+
+
 @pytest.mark.parametrize(
     "options, words",
     [

@@ -5,6 +5,8 @@
  */
 #include "api/arguments.h"
 #include "api/session_settings.h"
+#include "train/checkpoint.h"
+#include "train/data_order.h"
 #include "train/loss.h"
 #include "train/trainer.h"
 
@@ -134,6 +136,13 @@ clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss)
     return leave(trainer, trainer_evaluate(trainer, out_loss));
 }
 
+uint64_t clg_trainer_n_steps(const clg_trainer *trainer) { return trainer ? trainer->n_steps : 0; }
+
+uint64_t clg_train_row(uint64_t seed, uint64_t epoch, uint64_t n_rows, uint64_t position)
+{
+    return position < n_rows ? data_order_row(seed, epoch, n_rows, position) : 0;
+}
+
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 size_t clg_trainer_n_parameters(const clg_trainer *trainer)
@@ -187,6 +196,20 @@ clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name, con
         status = error_set(CLG_ERROR_SHAPE, "the value for parameter '%s' has another shape", name);
     if (status == CLG_OK) status = context_copy_value(value, view);
     return leave(trainer, status);
+}
+
+clg_status clg_trainer_save(clg_trainer *trainer, const char *path)
+{
+    API_REQUIRE(path);
+    ENTER(trainer);
+    return leave(trainer, checkpoint_save(trainer, path));
+}
+
+clg_status clg_trainer_load(clg_trainer *trainer, const char *path)
+{
+    API_REQUIRE(path);
+    ENTER(trainer);
+    return leave(trainer, checkpoint_load(trainer, path));
 }
 
 clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model)

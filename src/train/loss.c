@@ -151,12 +151,24 @@ static void skip_activation(adding *a)
     a->y = n->inputs[0];
 }
 
+/* Returns the name of the first free first dimension of an input: the batch's; NULL if none has
+ * one. */
+static const char *name_of_batch(const graph *g)
+{
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        const value *v = &g->values[g->inputs[i]];
+        if (v->dims.rank > 0 && v->dims.dims[0] == DIM_UNKNOWN) return v->dim_names[0];
+    }
+    return NULL;
+}
+
 /* Adds the input of the targets: as y, or for classes y without dimension 1. */
 static void add_target(adding *a)
 {
     const bool is_class = a->row->class_op != NULL;
     const char *name = a->options->target ? a->options->target : "target";
     const shape *y = &a->y_fact.dims;
+    const char *batch = name_of_batch(a->graph);
     a->target = add_named(a, name);
     if (a->status == CLG_OK) a->status = graph_add_input(a->graph, a->target);
     if (a->status != CLG_OK) return;
@@ -170,6 +182,8 @@ static void add_target(adding *a)
         to->dims.dims[d] = y->dims[of];
         if (from->dims.rank == y->rank) to->dim_names[d] = from->dim_names[of];
     }
+    if (to->dims.rank > 0 && to->dims.dims[0] == DIM_UNKNOWN && !to->dim_names[0])
+        to->dim_names[0] = batch;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static clg_status make_tensor(clg_trainer *t, trainer_tensor which)
     CLG_TRY(ocl_buffer_create(t->device->ocl, size_bytes, OCL_BUFFER_DEVICE, &b));
     clg_status status = view(t, b, 0, &dims, &t->tensors[which]);
     if (status == CLG_OK) status = context_clear(t->device, b, size_bytes);
-    if (status == CLG_OK && which < TRAINER_STATES) status = make_views(t, which, b);
+    if (status == CLG_OK) status = make_views(t, which, b);
     ocl_buffer_free(b);
     return status;
 }
@@ -183,6 +183,8 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
     t->device = context_retain(device);
     t->update = options->update;
     t->schedule = options->schedule;
+    t->loss = options->loss;
+    t->loss.output = t->loss.target = NULL;
     t->n_batches = options->n_batches;
     const clg_status status = make(t, owner, options);
     if (status == CLG_OK)
@@ -199,7 +201,7 @@ void trainer_free(clg_trainer *t)
     session_free(t->sums);
     session_free(t->updates);
     session_free(t->gradients);
-    for (size_t k = 0; k < TRAINER_STATES; k++) {
+    for (size_t k = 0; k < TRAINER_N_TENSORS; k++) {
         for (size_t i = 0; t->views[k] && i < t->parameters.n; i++) value_free(t->views[k][i]);
         memory_free(t->views[k]);
     }

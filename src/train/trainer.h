@@ -30,8 +30,9 @@ struct clg_trainer {
     parameter_list parameters;
     optimizer_update update;
     clg_schedule_options schedule;
+    clg_loss_options loss; /* without its names */
     clg_value *tensors[TRAINER_N_TENSORS];
-    clg_value **views[TRAINER_STATES]; /* by parameter: its part of the tensor */
+    clg_value **views[TRAINER_N_TENSORS]; /* by parameter: its part of the tensor */
     clg_session *gradients, *evaluation, *updates;
     clg_session *sums; /* NULL: a step has one batch */
     size_t n_batches;  /* of a step */

@@ -24,6 +24,7 @@
 #include <clgraph/inspect.h>
 #include <clgraph/opencl.h>
 
+#include <limits.h>
 #include <string.h>
 
 static opencl_faults faults;
@@ -191,6 +192,19 @@ static clg_session *open_limited(const session_life *life, clg_context *context,
     return s;
 }
 
+/* Returns the number of calls of a use: the least of two, since the library waits once more where
+ * it has forgotten which launches the driver knows (ocl/queue/launch_guard.c). */
+static long count_calls(const session_life *life, clg_context *context, clg_session *s)
+{
+    long least = LONG_MAX;
+    for (int i = 0; i < 2; i++) {
+        faults.arm(-1, 0);
+        assert_ok(life->use(context, s));
+        if (faults.n_calls() < least) least = faults.n_calls();
+    }
+    return least;
+}
+
 /* Counts while profiling, and not in streams, since other queues poll before they wait, as often as
  * time permits. */
 TEST(faults__a_limit_that_no_launch_exceeds_costs_no_call)
@@ -203,9 +217,7 @@ TEST(faults__a_limit_that_no_launch_exceeds_costs_no_call)
         for (int k = 0; k < 2; k++) {
             clg_session *s =
                 open_limited(&session_lives[i], context, k == 0 ? LIMIT_NONE : LIMIT_LONG);
-            faults.arm(-1, 0);
-            assert_ok(session_lives[i].use(context, s));
-            n_calls[k] = faults.n_calls();
+            n_calls[k] = count_calls(&session_lives[i], context, s);
             clg_session_free(s);
         }
         assert_true(n_calls[0] > 0);

@@ -11,6 +11,7 @@
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/train/linear_model.h"
 #include "support/literals.h"
+#include "support/scratch.h"
 
 #include <clgraph/inspect.h>
 #include <clgraph/opencl.h>
@@ -194,6 +195,24 @@ static clg_status model_and_free(void *user)
     assert_int_equal(status == CLG_OK, m != NULL);
     clg_model_free(m);
     return status;
+}
+
+static clg_status save(void *user) { return clg_trainer_save(user, scratch_path("good.npz")); }
+static clg_status load(void *user) { return clg_trainer_load(user, scratch_path("good.npz")); }
+
+TEST(train_faults__each_allocation_of_a_checkpoint)
+{
+    clg_trainer *t = open_trainer();
+    clg_train_stats stats = CLG_TRAIN_STATS_INIT;
+    double before[LINEAR_ALL], after[LINEAR_ALL];
+    assert_ok(whole_step(t, &stats));
+    read_parameters(t, before);
+    assert_true(fault_loop(save, t) > 20);
+    assert_ok(whole_step(t, &stats));
+    assert_true(fault_loop(load, t) > 20);
+    read_parameters(t, after);
+    assert_memory_equal(before, after, sizeof before);
+    clg_trainer_free(t);
 }
 
 TEST(train_faults__each_allocation_of_results)

@@ -97,6 +97,15 @@ static const command commands[] = {
      "cltool gradient digits.onnx -i heldout.npy --loss cross-entropy "
      "--target labels.npy -o out",
      cmd_gradient},
+    {"train", "MODEL inputs --loss LOSS [--target FILE] -o FILE.onnx", 1, 1,
+     OPTIONS_TRAIN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL |
+         OPTIONS_FORCE,
+     "trains the weights of a model on rows of data",
+     "Rows are shuffled by --seed. Losses, optimizers and their numbers are those of "
+     "docs/training.md. A training\n"
+     "that is interrupted saves its checkpoint; --resume goes on with the same bits.",
+     "cltool train model.onnx -i x.npy --target labels.npy --loss cross-entropy -o trained.onnx",
+     cmd_train},
     {"bench", "MODEL [inputs]", 1, 1,
      OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
          OPTIONS_MODEL | OPTIONS_TOLERANCE,

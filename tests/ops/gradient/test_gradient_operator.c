@@ -106,7 +106,7 @@ TEST(of_higher_order)
 /* Each derivative copies the one before: a small model could ask for any number of nodes. */
 TEST(towers_of_derivatives_end)
 {
-    char names[64][8];
+    char names[64][16];
     clg_model *m;
     clg_session *s;
     clg_builder *g = start();

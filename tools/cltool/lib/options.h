@@ -64,6 +64,11 @@ typedef struct options {
     const char *of, *loss, *target;
     text_list wrt;
     bool check;
+    /* train; 0 or NULL: not given */
+    const char *optimizer, *schedule, *checkpoint, *log;
+    double lr, validation, clip_norm, clip_value;
+    size_t epochs, accumulate, every, seed;
+    text_list trained, frozen;
     /* predict */
     text_list outputs;
     const char *shard;
@@ -100,7 +105,8 @@ enum option_groups {
     OPTIONS_SELFTEST = 1u << 18,
     OPTIONS_MODEL = 1u << 19,
     OPTIONS_MERGE = 1u << 20,
-    OPTIONS_GRADIENT = 1u << 21
+    OPTIONS_GRADIENT = 1u << 21,
+    OPTIONS_TRAIN = 1u << 22
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests checkpoints of trainers: a training that is cut after any of its steps goes on with the
+ * same bits; another trainer, a damaged or incomplete file are refused, and change nothing.
+ */
+#include "support/unit.h"
+
+#include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/linear_model.h"
+#include "support/literals.h"
+#include "support/scratch.h"
+
+#include <clgraph/inspect.h>
+#include <clgraph/train.h>
+
+#include <string.h>
+
+TEST_GROUP(open_context, close_context)
+
+enum { STEPS = 6 };
+
+typedef struct settings {
+    clg_loss_options loss;
+    clg_optimizer_options optimizer;
+    clg_schedule_options schedule;
+    clg_train_options train;
+} settings;
+
+static settings usual(clg_optimizer kind)
+{
+    settings s = {.loss = CLG_LOSS_OPTIONS_INIT,
+                  .optimizer = CLG_OPTIMIZER_OPTIONS_INIT,
+                  .schedule = CLG_SCHEDULE_OPTIONS_INIT,
+                  .train = CLG_TRAIN_OPTIONS_INIT};
+    s.loss.kind = CLG_LOSS_MSE;
+    s.optimizer.kind = kind;
+    s.optimizer.momentum = kind == CLG_OPTIMIZER_ADAM ? 0 : 0.75;
+    s.optimizer.dampening = kind == CLG_OPTIMIZER_SGD ? 0.25 : 0;
+    s.schedule.kind = CLG_SCHEDULE_COSINE;
+    s.schedule.rate = 0.125;
+    s.schedule.total_steps = 2 * STEPS;
+    return s;
+}
+
+static clg_trainer *open_trainer(settings *s, clg_dtype dtype)
+{
+    clg_trainer *t;
+    clg_model *m = linear_model(dtype);
+    s->train.loss = &s->loss;
+    s->train.optimizer = &s->optimizer;
+    s->train.schedule = &s->schedule;
+    assert_ok(clg_trainer_create(context, m, &s->train, &t));
+    clg_model_free(m);
+    return t;
+}
+
+static void step(clg_trainer *t, int n)
+{
+    linear_set_batch(t, CLG_FLOAT32, n);
+    assert_ok(clg_trainer_step(t, NULL));
+}
+
+static void read_bits(clg_trainer *t, float out[LINEAR_ALL])
+{
+    clg_value *v;
+    assert_ok(clg_trainer_get_parameter(t, "weight", &v));
+    assert_ok(clg_value_read(v, out, LINEAR_WEIGHTS * sizeof *out));
+    clg_value_free(v);
+    assert_ok(clg_trainer_get_parameter(t, "bias", &v));
+    assert_ok(clg_value_read(v, out + LINEAR_WEIGHTS, LINEAR_OUT * sizeof *out));
+    clg_value_free(v);
+}
+
+/* Cuts a training after each of its steps, and goes on in a new trainer. */
+static void cut_each(clg_optimizer kind)
+{
+    float whole[LINEAR_ALL], cut[LINEAR_ALL];
+    const char *path = scratch_path("cut.npz");
+    settings s = usual(kind);
+    s.optimizer.centered = kind == CLG_OPTIMIZER_RMSPROP;
+    s.train.clip_norm = 0.5;
+    clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
+    for (int n = 0; n < STEPS; n++) step(t, n);
+    read_bits(t, whole);
+    clg_trainer_free(t);
+    for (int at = 0; at <= STEPS; at++) {
+        t = open_trainer(&s, CLG_FLOAT32);
+        for (int n = 0; n < at; n++) step(t, n);
+        assert_ok(clg_trainer_save(t, path));
+        clg_trainer_free(t);
+        t = open_trainer(&s, CLG_FLOAT32);
+        step(t, 50); /* what it has done is forgotten */
+        assert_ok(clg_trainer_load(t, path));
+        for (int n = at; n < STEPS; n++) step(t, n);
+        read_bits(t, cut);
+        assert_memory_equal(whole, cut, sizeof whole);
+        clg_trainer_free(t);
+    }
+}
+
+TEST(checkpoint__goes_on_with_the_same_bits)
+{
+    cut_each(CLG_OPTIMIZER_SGD);
+    cut_each(CLG_OPTIMIZER_ADAM);
+    cut_each(CLG_OPTIMIZER_RMSPROP);
+}
+
+/* Others read it as arrays of their names. */
+TEST(checkpoint__is_a_npz_of_named_arrays)
+{
+    clg_npz_reader *r;
+    const char *path = scratch_path("names.npz");
+    settings s = usual(CLG_OPTIMIZER_ADAM);
+    clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
+    const char *const names[] = {
+        "parameter/weight", "parameter/bias", "state1/weight", "state1/bias",
+        "state2/weight",    "state2/bias",    "step",          "settings"};
+    assert_ok(clg_trainer_save(t, path));
+    clg_trainer_free(t);
+    assert_ok(clg_npz_reader_open(path, &r));
+    assert_int_equal(clg_npz_reader_n_arrays(r), 8);
+    for (size_t i = 0; i < 8; i++) assert_string_equal(clg_npz_reader_name(r, i), names[i]);
+    clg_npz_reader_free(r);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/* Loads the file into a trainer that refuses it, and stays as it is. */
+static void expect_refused(clg_trainer *t, const char *path, clg_status status, const char *words)
+{
+    float before[LINEAR_ALL], after[LINEAR_ALL];
+    read_bits(t, before);
+    assert_error(clg_trainer_load(t, path), status, words);
+    read_bits(t, after);
+    assert_memory_equal(before, after, sizeof before);
+}
+
+TEST(checkpoint__of_other_options)
+{
+    const char *path = scratch_path("other.npz");
+    settings s = usual(CLG_OPTIMIZER_SGD);
+    clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
+    step(t, 0);
+    assert_ok(clg_trainer_save(t, path));
+    clg_trainer_free(t);
+    for (int i = 0; i < 4; i++) {
+        static const char *const words[] = {"it has 'optimizer.momentum 0.75', the trainer "
+                                            "'optimizer.momentum 0.5'",
+                                            "'schedule.rate 0.0625'", "'clip_norm 2'", "'loss 5'"};
+        settings other = usual(CLG_OPTIMIZER_SGD);
+        if (i == 0) other.optimizer.momentum = 0.5;
+        if (i == 1) other.schedule.rate = 0.0625;
+        if (i == 2) other.train.clip_norm = 2;
+        if (i == 3) other.loss.kind = CLG_LOSS_L1;
+        t = open_trainer(&other, CLG_FLOAT32);
+        expect_refused(t, path, CLG_ERROR_INVALID_ARGUMENT, words[i]);
+        clg_trainer_free(t);
+    }
+}
+
+/* Writes a checkpoint whose array `i` is replaced; value NULL: left out. */
+static void write_changed(const char *from, const char *to, const char *name, clg_value *value)
+{
+    char **names;
+    clg_value **values;
+    size_t n, n_kept = 0;
+    const char *kept_names[16];
+    clg_value *kept[16];
+    assert_ok(clg_npz_load(from, &names, &values, &n));
+    assert_true(n <= 16);
+    for (size_t i = 0; i < n; i++) {
+        const bool changes = strcmp(names[i], name) == 0;
+        if (changes && !value) continue;
+        kept_names[n_kept] = names[i];
+        kept[n_kept++] = changes ? value : values[i];
+    }
+    assert_ok(clg_npz_save(to, kept_names, kept, n_kept));
+    clg_npz_free(names, values, n);
+}
+
+TEST(checkpoint__that_is_incomplete_or_of_other_shapes)
+{
+    const char *path = scratch_path("good.npz"), *changed = scratch_path("changed.npz");
+    settings s = usual(CLG_OPTIMIZER_SGD);
+    int64_t negative = -3;
+    clg_value *v;
+    clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
+    step(t, 0);
+    assert_ok(clg_trainer_save(t, path));
+    static const char *const names[] = {"parameter/bias", "state1/weight", "step", "settings"};
+    for (size_t i = 0; i < 4; i++) {
+        write_changed(path, changed, names[i], NULL);
+        expect_refused(t, changed, CLG_ERROR_INVALID_ARGUMENT, "is missing");
+    }
+    assert_ok(clg_value_create(CLG_FLOAT32, 1, DIMS(LINEAR_OUT + 1), &v));
+    write_changed(path, changed, "parameter/bias", v);
+    expect_refused(t, changed, CLG_ERROR_INVALID_ARGUMENT, "is float32[3], not float32[2]");
+    clg_value_free(v);
+    assert_ok(clg_value_create(CLG_FLOAT64, 1, DIMS(LINEAR_OUT), &v));
+    write_changed(path, changed, "state1/bias", v);
+    expect_refused(t, changed, CLG_ERROR_INVALID_ARGUMENT, "is float64[2], not float32[2]");
+    clg_value_free(v);
+    assert_ok(clg_value_create(CLG_INT64, 0, NULL, &v));
+    assert_ok(clg_value_write(v, &negative, sizeof negative));
+    write_changed(path, changed, "step", v);
+    expect_refused(t, changed, CLG_ERROR_INVALID_ARGUMENT, "step is -3");
+    clg_value_free(v);
+    expect_refused(t, "/nonexistent/checkpoint.npz", CLG_ERROR_IO, "checkpoint.npz");
+    assert_ok(clg_trainer_load(t, path));
+    clg_trainer_free(t);
+}
+
+TEST(checkpoint__not_in_the_middle_of_a_step)
+{
+    const char *path = scratch_path("middle.npz");
+    settings s = usual(CLG_OPTIMIZER_SGD);
+    s.train.accumulate = 3;
+    clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
+    step(t, 0);
+    assert_error(clg_trainer_save(t, path), CLG_ERROR_INVALID_ARGUMENT, "after 1 of 3 batches");
+    step(t, 1);
+    step(t, 2);
+    assert_ok(clg_trainer_save(t, path));
+    clg_trainer_free(t);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool train: the loss becomes smaller; a training that was cut goes on with the same bits, also
+# after it was killed; the files that it writes; what is refused.
+# ctest: timeout 900
+# shellcheck source=/dev/null
+source "$(dirname "$0")/support.bash"
+digits digits.onnx heldout.npy heldout_labels.npy images
+# Losses differ between devices; rates depend on time.
+figures() { sed -E 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g'; }
+losses() { sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' "$1"; }
+labelled=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy)
+
+echo "== three epochs"
+show figures -- "${labelled[@]}" --epochs 3 --validation 0.2 -o three.onnx --log three.jsonl --checkpoint three.npz
+grep -c '"rate"' three.jsonl
+head -n 1 three.jsonl | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
+grep epoch_loss three.jsonl | head -n 1 | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
+losses three.jsonl | awk 'NR == 1 { first = $1 } { last = $1 } END { print last < first / 2 ? "smaller" : "not smaller" }'
+show json_keys -- "${labelled[@]}" --epochs 1 -o one.onnx -q --json
+
+echo "== the trained model"
+"$CLTOOL" run three.onnx -i heldout.npy -o before -q >/dev/null
+python3 - before/probabilities.npy heldout_labels.npy <<'PYTHON'
+import sys
+
+def read(path):
+    data = open(path, "rb").read()
+    n = int.from_bytes(data[8:10], "little")
+    return data[10:10 + n].decode(), data[10 + n:]
+
+import struct
+head, data = read(sys.argv[1])
+rows = struct.iter_unpack("<10f", data)
+head, data = read(sys.argv[2])
+size = int(head.split("'<i")[1][0]) if "'<i" in head else 1
+labels = [int.from_bytes(data[i:i + size], "little") for i in range(0, len(data), size)]
+right = sum(max(range(10), key=row.__getitem__) == label for row, label in zip(rows, labels))
+print("right:", "more than 350 of 360" if right > 350 else right)
+PYTHON
+
+echo "== a training that goes on"
+"$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o whole.onnx -q >/dev/null
+show figures -- "${labelled[@]}" --epochs 6 --validation 0.2 -o resumed.onnx --checkpoint three.npz --resume
+cmp whole.onnx resumed.onnx && echo "the same file"
+"$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o begun.onnx --checkpoint none.npz --resume -q >/dev/null
+cmp whole.onnx begun.onnx && echo "the same file"
+
+echo "== killed, again and again"
+runs=0
+until [ -e killed.onnx ] || [ $runs -ge 50 ]; do
+  timeout -s KILL 0.7 "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o killed.onnx \
+    --checkpoint killed.npz --every 3 --resume -q >/dev/null 2>&1
+  runs=$((runs + 1))
+  [ $runs -lt 30 ] || "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o killed.onnx \
+    --checkpoint killed.npz --every 3 --resume -q >/dev/null # a slow machine
+done
+cmp whole.onnx killed.onnx && echo "the same file"
+find . -name '*killed*' | sort
+
+echo "== a part of the weights"
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --train '11.*' -q --json | sed -E 's/"file"/file/'
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --freeze '*.weight' -q --json --force | sed -E 's/"file"/file/'
+
+echo "== optimizers, schedules, losses"
+for words in "sgd:momentum=0.9,nesterov=1 cosine:warmup_steps=4 cross-entropy:label_smoothing=0.1" \
+  "adamw:weight_decay=0.01 step:period=5,gamma=0.5 cross-entropy:ignore_index=-1" \
+  "rmsprop:centered=1 linear cross-entropy" "adagrad exponential:gamma=0.9 cross-entropy"; do
+  read -r optimizer schedule loss <<<"$words"
+  "$CLTOOL" train digits.onnx -i heldout.npy --target heldout_labels.npy --loss "$loss" --optimizer "$optimizer" \
+    --schedule "$schedule" --epochs 2 --clip-norm 1 --accumulate 2 -o words.onnx -q --force | tail -n 1
+done
+
+echo "== refused"
+show "${labelled[@]}" -o three.onnx -q
+show "${labelled[@]}" -q
+show train digits.onnx -i heldout.npy -o a.onnx -q
+show train digits.onnx -i heldout.npy --loss cross-entropy -o a.onnx -q
+show train digits.onnx -i heldout.npy --loss hinge --target heldout_labels.npy -o a.onnx -q
+show "${labelled[@]}" --optimizer newton -o a.onnx -q
+show "${labelled[@]}" --optimizer adam:beta3=1 -o a.onnx -q
+show "${labelled[@]}" --optimizer adam:beta1 -o a.onnx -q
+show "${labelled[@]}" --optimizer sgd:momentum=1 -o a.onnx -q
+show "${labelled[@]}" --schedule step:period=0.5 -o a.onnx -q
+show "${labelled[@]}" --train nothing -o a.onnx -q
+show "${labelled[@]}" --validation 1 -o a.onnx -q
+show "${labelled[@]}" --resume -o a.onnx -q
+show "${labelled[@]}" --lr 0.5 --epochs 6 --validation 0.2 --checkpoint three.npz --resume -o a.onnx -q
+i64 2 0 | npy '<i8' '(2,)' >short.npy
+show train digits.onnx -i heldout.npy --target short.npy --loss cross-entropy -o a.onnx -q
+show "${labelled[@]}" --optimizer sgd --lr 1e30 --epochs 3 -o a.onnx -q 2>&1 | sed -E 's/step [0-9]+ is -?[a-z]+/step N is not finite/'
+ls a.onnx 2>&1
+finish

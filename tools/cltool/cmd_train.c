@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool train: changes the initializers of a model so that a loss becomes smaller on rows of
+ * datasets, and writes the model.
+ */
+#include "cltool.h"
+#include "engine.h"
+#include "host.h"
+#include "interrupt.h"
+#include "names.h"
+#include "output.h"
+#include "train_data.h"
+#include "train_words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_BATCH 32
+#define DEFAULT_EPOCHS 10
+
+typedef struct training {
+    const options *options;
+    struct options with_target; /* the options, in which the targets are an input */
+    text_list files, images;    /* theirs */
+    engine engine;
+    clg_model *with_loss;
+    input_set inputs;
+    train_data data;
+    clg_loss_options loss;
+    clg_optimizer_options optimizer;
+    clg_schedule_options schedule;
+    clg_trainer *trainer;
+    FILE *log;
+    uint64_t n_steps; /* of the whole training */
+    double started_ms;
+    double sum; /* of losses of rows in this epoch */
+    uint64_t n_rows;
+} training;
+
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+static int read_words(training *t)
+{
+    const options *o = t->options;
+    t->loss = (clg_loss_options)CLG_LOSS_OPTIONS_INIT;
+    t->optimizer = (clg_optimizer_options)CLG_OPTIMIZER_OPTIONS_INIT;
+    t->schedule = (clg_schedule_options)CLG_SCHEDULE_OPTIONS_INIT;
+    t->loss.output = o->of;
+    if (!o->loss) {
+        (void)fail_usage("--loss is missing");
+        fail_hint("--loss cross-entropy --target labels.npy");
+        return CODE_USAGE;
+    }
+    int code = train_words_loss(o->loss, &t->loss);
+    if (code == CODE_DONE)
+        code = train_words_optimizer(o->optimizer ? o->optimizer : "adam", &t->optimizer);
+    if (code == CODE_DONE && o->schedule) code = train_words_schedule(o->schedule, &t->schedule);
+    if (o->lr > 0) t->schedule.rate = o->lr;
+    return code;
+}
+
+/* Copies a list of "[NAME=]FILE", with the name of the model's only input where none is given, and
+ * room for one more. */
+static text_list name_items(const training *t, const text_list *from)
+{
+    const clg_model *m = t->engine.model;
+    text_list to = {must_alloc(from->count + 1, sizeof *to.items), from->count, from->count + 1};
+    for (size_t i = 0; i < from->count; i++)
+        to.items[i] = strchr(from->items[i], '=') || clg_model_n_inputs(m) != 1
+                          ? must_printf("%s", from->items[i])
+                          : must_printf("%s=%s", clg_model_input(m, 0)->name, from->items[i]);
+    return to;
+}
+
+static void free_items(text_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) free((void *)(uintptr_t)list->items[i]);
+    free((void *)list->items);
+}
+
+/* Adds the loss, so that the targets are an input like the others, and opens the datasets. */
+static int open_inputs(training *t)
+{
+    const options *o = t->options;
+    const size_t n = clg_model_n_inputs(t->engine.model);
+    const clg_status status = clg_model_add_loss(t->engine.model, &t->loss, &t->with_loss);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, "--loss %s", o->loss);
+    const bool has_target = clg_model_n_inputs(t->with_loss) > n;
+    if (has_target && !o->target)
+        return fail_usage("--target is missing: what the loss compares with");
+    if (!has_target && o->target) return fail_usage("--loss %s takes no --target", o->loss);
+    t->with_target = *o;
+    t->with_target.inputs = t->files = name_items(t, &o->inputs);
+    t->with_target.images = t->images = name_items(t, &o->images);
+    if (has_target) {
+        const char *name = clg_model_input(t->with_loss, n)->name;
+        t->files.items[t->files.count++] = must_printf("%s=%s", name, o->target);
+        t->with_target.inputs = t->files;
+    }
+    return inputs_gather(&t->with_target, t->with_loss, INPUTS_STREAM, &t->inputs);
+}
+
+static int open_data(training *t)
+{
+    const options *o = t->options;
+    size_t batch = DEFAULT_BATCH;
+    const int64_t fixed = model_batch(t->engine.model);
+    int code = o->batch ? option_size("--batch", o->batch, 1, &batch) : CODE_DONE;
+    if (code == CODE_DONE && fixed > 0) batch = (size_t)fixed;
+    if (code == CODE_DONE)
+        code = train_data_open(&t->inputs, o->seed, batch, o->validation, &t->data);
+    if (code != CODE_DONE) return code;
+    const uint64_t n_batches = train_data_batches(&t->data),
+                   epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
+    const uint64_t per_step = o->accumulate ? o->accumulate : 1;
+    t->n_steps = epochs * n_batches / per_step;
+    const bool ends =
+        t->schedule.kind == CLG_SCHEDULE_LINEAR || t->schedule.kind == CLG_SCHEDULE_COSINE;
+    if (ends && t->schedule.total_steps == 0) t->schedule.total_steps = t->n_steps;
+    return CODE_DONE;
+}
+
+static int open_trainer(training *t)
+{
+    const options *o = t->options;
+    clg_train_options given = CLG_TRAIN_OPTIONS_INIT;
+    clg_session_options session = engine_session_options(o);
+    session.progress = output_progress_callback;
+    given.loss = &t->loss;
+    given.optimizer = &t->optimizer;
+    given.schedule = &t->schedule;
+    given.train = o->trained.items;
+    given.n_train = o->trained.count;
+    given.freeze = o->frozen.items;
+    given.n_freeze = o->frozen.count;
+    given.clip_value = o->clip_value;
+    given.clip_norm = o->clip_norm;
+    given.accumulate = (uint32_t)o->accumulate;
+    given.session = &session;
+    int code = engine_open(o, false, &t->engine.context);
+    if (code != CODE_DONE) return code;
+    interrupt_begin_computing();
+    const clg_status status =
+        clg_trainer_create(t->engine.context, t->engine.model, &given, &t->trainer);
+    interrupt_end_computing();
+    output_progress_clear();
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+}
+
+static int resume(training *t)
+{
+    const options *o = t->options;
+    if (!o->resume) return CODE_DONE;
+    if (!o->checkpoint) return fail_usage("--resume goes on from --checkpoint FILE");
+    if (!path_exists(o->checkpoint)) {
+        output_note("there is no '%s' yet: the training begins", printable(o->checkpoint));
+        return CODE_DONE;
+    }
+    const clg_status status = clg_trainer_load(t->trainer, o->checkpoint);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    output_note("goes on after step %llu", (unsigned long long)clg_trainer_n_steps(t->trainer));
+    return CODE_DONE;
+}
+
+static int check_files(const options *o)
+{
+    if (!o->output) return fail_usage("-o is missing: the file of the trained model");
+    int code = file_may_be_written(o->output, o->force);
+    if (code == CODE_DONE && o->checkpoint && !o->resume)
+        code = file_may_be_written(o->checkpoint, o->force);
+    return code;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static int save_checkpoint(const training *t)
+{
+    if (!t->options->checkpoint) return CODE_DONE;
+    interrupt_begin(NULL);
+    const clg_status status = clg_trainer_save(t->trainer, t->options->checkpoint);
+    interrupt_end(NULL);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+}
+
+/* Writes a line of JSON to --log. */
+static int log_line(const training *t, json_t *line)
+{
+    char *text = t->log ? json_dumps(line, JSON_COMPACT) : NULL;
+    json_decref(line);
+    if (!t->log) return CODE_DONE;
+    const bool failed = !text || fprintf(t->log, "%s\n", text) < 0 || fflush(t->log) != 0;
+    free(text);
+    return failed ? fail_file("'%s' cannot be written", t->options->log) : CODE_DONE;
+}
+
+static int end_epoch(training *t, uint64_t epoch)
+{
+    double validation = NAN;
+    const double loss = t->sum / (double)t->n_rows;
+    const double seconds = (now_ms() - t->started_ms) / 1000;
+    int code = CODE_DONE;
+    if (t->data.n_validation > 0) code = train_data_validate(&t->data, t->trainer, &validation);
+    if (code != CODE_DONE) return code;
+    output_progress_clear();
+    if (!t->options->json) {
+        (void)printf("epoch %llu  loss %s", (unsigned long long)epoch + 1, number_text(loss));
+        if (t->data.n_validation > 0) (void)printf("  validation %s", number_text(validation));
+        (void)printf("  %s rows/s\n", rate_text((double)t->n_rows / seconds));
+    }
+    code = log_line(t, json_pack("{s:I, s:I, s:o, s:o, s:o}", "epoch", (json_int_t)epoch + 1,
+                                 "step", (json_int_t)clg_trainer_n_steps(t->trainer), "epoch_loss",
+                                 output_json_real(loss), "validation_loss",
+                                 output_json_real(validation), "rows_s",
+                                 output_json_real((double)t->n_rows / seconds)));
+    t->sum = 0;
+    t->n_rows = 0;
+    t->started_ms = now_ms();
+    return code;
+}
+
+static int step(training *t, uint64_t epoch, uint64_t index)
+{
+    clg_train_stats stats = CLG_TRAIN_STATS_INIT;
+    const uint64_t before = clg_trainer_n_steps(t->trainer);
+    size_t n;
+    int code = train_data_set(&t->data, t->trainer, epoch, index, &n);
+    if (code != CODE_DONE) return code;
+    interrupt_begin_computing();
+    const clg_status status = clg_trainer_step(t->trainer, &stats);
+    interrupt_end_computing();
+    if (interrupt_seen()) return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    if (stats.step == before) return CODE_DONE; /* not the last batch of a step */
+    if (!isfinite(stats.loss))
+        return fail(CODE_WORK, CLG_ERROR_DATA, "the loss of step %llu is %g, at a rate of %g",
+                    (unsigned long long)stats.step, stats.loss, stats.rate);
+    t->sum += stats.loss * (double)n;
+    t->n_rows += n;
+    output_progress("steps", (size_t)stats.step, (size_t)t->n_steps);
+    code = log_line(t, json_pack("{s:I, s:I, s:o, s:o, s:o}", "step", (json_int_t)stats.step,
+                                 "epoch", (json_int_t)epoch + 1, "loss",
+                                 output_json_real(stats.loss), "rate", output_json_real(stats.rate),
+                                 "norm", output_json_real(stats.gradient_norm)));
+    const size_t every = t->options->every;
+    if (code == CODE_DONE && every > 0 && stats.step % every == 0) code = save_checkpoint(t);
+    return code;
+}
+
+static int train(training *t)
+{
+    const uint64_t per_step = t->options->accumulate ? t->options->accumulate : 1;
+    const uint64_t n_batches = train_data_batches(&t->data), end = t->n_steps * per_step;
+    int code = CODE_DONE;
+    t->started_ms = now_ms();
+    for (uint64_t b = clg_trainer_n_steps(t->trainer) * per_step; b < end && code == CODE_DONE;
+         b++) {
+        code = step(t, b / n_batches, b % n_batches);
+        if (code == CODE_DONE && b % n_batches == n_batches - 1 && t->n_rows > 0)
+            code = end_epoch(t, b / n_batches);
+    }
+    output_progress_clear();
+    return code;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+static int write_model(const training *t)
+{
+    clg_model *trained = NULL;
+    clg_status status = clg_trainer_model(t->trainer, &trained);
+    interrupt_begin(NULL);
+    if (status == CLG_OK) status = clg_model_save(trained, t->options->output, NULL);
+    interrupt_end(NULL);
+    clg_model_free(trained);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+}
+
+static int print_result(const training *t)
+{
+    const uint64_t n_steps = clg_trainer_n_steps(t->trainer);
+    if (t->options->json)
+        return output_json(json_pack(
+            "{s:o, s:I, s:I}", "file", output_json_text(t->options->output), "steps",
+            (json_int_t)n_steps, "parameters", (json_int_t)clg_trainer_n_parameters(t->trainer)));
+    (void)printf("%s  %llu steps, %zu parameters\n", t->options->output,
+                 (unsigned long long)n_steps, clg_trainer_n_parameters(t->trainer));
+    return CODE_DONE;
+}
+
+static int work(training *t)
+{
+    const options *o = t->options;
+    int code = check_files(o);
+    if (code == CODE_DONE) code = read_words(t);
+    if (code == CODE_DONE) code = engine_load(o, o->arguments[0], &t->engine);
+    if (code == CODE_DONE) code = open_inputs(t);
+    if (code == CODE_DONE) code = open_data(t);
+    if (code == CODE_DONE) code = open_trainer(t);
+    if (code == CODE_DONE) code = resume(t);
+    if (code != CODE_DONE) return code;
+    if (o->log) t->log = fopen(o->log, o->resume ? "a" : "w");
+    if (o->log && !t->log) return fail_file("'%s' cannot be written", printable(o->log));
+    code = train(t);
+    if (code == CODE_INTERRUPTED || code == CODE_DONE) {
+        const int saved = save_checkpoint(t);
+        if (code == CODE_DONE) code = saved;
+    }
+    if (code == CODE_DONE) code = write_model(t);
+    return code == CODE_DONE ? print_result(t) : code;
+}
+
+int cmd_train(const options *o)
+{
+    training t = {.options = o};
+    int code = work(&t);
+    if (t.log && fclose(t.log) != 0 && code == CODE_DONE)
+        code = fail_file("'%s' cannot be written", printable(o->log));
+    clg_trainer_free(t.trainer);
+    inputs_free(&t.inputs);
+    clg_model_free(t.with_loss);
+    engine_close(&t.engine);
+    free_items(&t.files);
+    free_items(&t.images);
+    return code;
+}

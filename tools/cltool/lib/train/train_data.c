@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gathers batches of rows. See train_data.h.
+ */
+#include "train_data.h"
+
+#include "output.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The epoch whose order divides the rows. */
+#define ORDER_OF_PARTS UINT64_MAX
+
+int train_data_open(const input_set *inputs, uint64_t seed, size_t batch, double share,
+                    train_data *out_data)
+{
+    const input_item *first = NULL;
+    *out_data = (train_data){.inputs = inputs, .seed = seed, .batch = batch};
+    for (size_t i = 0; i < inputs->count; i++) {
+        const input_item *item = &inputs->items[i];
+        if (!item->rows || dataset_rows(item->rows) < 0) continue;
+        if (!first) first = item;
+        if (dataset_rows(item->rows) != dataset_rows(first->rows))
+            return fail_usage("'%s' has %lld rows, '%s' %lld", first->from,
+                              (long long)dataset_rows(first->rows), item->from,
+                              (long long)dataset_rows(item->rows));
+    }
+    if (!first) return fail_usage("no input has rows");
+    out_data->n_rows = (uint64_t)dataset_rows(first->rows);
+    out_data->n_validation = (uint64_t)floor(share * (double)out_data->n_rows);
+    if (out_data->n_rows > out_data->n_validation) return CODE_DONE;
+    return fail_usage("'%s' has %llu rows, of which none is left to train with", first->from,
+                      (unsigned long long)out_data->n_rows);
+}
+
+uint64_t train_data_batches(const train_data *d)
+{
+    return (d->n_rows - d->n_validation + d->batch - 1) / d->batch;
+}
+
+/* Returns the row at a position of an epoch, or of the validation. */
+static int64_t row_at(const train_data *d, bool validates, uint64_t epoch, uint64_t position)
+{
+    const uint64_t n_train = d->n_rows - d->n_validation;
+    const uint64_t at =
+        validates ? n_train + position : clg_train_row(d->seed, epoch, n_train, position);
+    if (d->n_validation == 0) return (int64_t)at;
+    return (int64_t)clg_train_row(d->seed, ORDER_OF_PARTS, d->n_rows, at);
+}
+
+/* Makes a value of n rows from a position on. */
+static int gather(const train_data *d, const input_item *item, bool validates, uint64_t epoch,
+                  uint64_t position, size_t n, clg_value **out_value)
+{
+    int64_t dims[CLG_MAX_RANK];
+    memcpy(dims, dataset_dims(item->rows), sizeof dims);
+    dims[0] = (int64_t)n;
+    const clg_status status =
+        clg_value_create(item->port->dtype, dataset_rank(item->rows), dims, out_value);
+    if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "'%s'", item->from);
+    const size_t row_bytes = n > 0 ? clg_value_size_bytes(*out_value) / n : 0;
+    char *to = clg_value_data(*out_value);
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++, to += row_bytes) {
+        const int64_t row = row_at(d, validates, epoch, position + i);
+        code = dataset_read(item->rows, row, 1, to, row_bytes);
+        const char *problem = code == CODE_DONE ? dataset_problem(item->rows, row) : NULL;
+        if (problem) code = fail_file("row %lld: %s", (long long)row + 1, problem);
+    }
+    return code;
+}
+
+static int set_rows(const train_data *d, clg_trainer *trainer, bool validates, uint64_t epoch,
+                    uint64_t position, size_t n)
+{
+    int code = CODE_DONE;
+    for (size_t i = 0; i < d->inputs->count && code == CODE_DONE; i++) {
+        const input_item *item = &d->inputs->items[i];
+        clg_value *v = NULL;
+        if (item->rows)
+            code = gather(d, item, validates, epoch, position, n, &v);
+        else if (item->value)
+            v = clg_value_retain(item->value);
+        if (code == CODE_DONE && v) {
+            const clg_status status = clg_trainer_set_input(trainer, item->port->name, v);
+            if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, NULL);
+        }
+        clg_value_free(v);
+    }
+    return code;
+}
+
+int train_data_set(const train_data *d, clg_trainer *trainer, uint64_t epoch, uint64_t index,
+                   size_t *out_n)
+{
+    const uint64_t first = index * d->batch, left = d->n_rows - d->n_validation - first;
+    *out_n = left < d->batch ? (size_t)left : d->batch;
+    return set_rows(d, trainer, false, epoch, first, *out_n);
+}
+
+int train_data_validate(const train_data *d, clg_trainer *trainer, double *out_loss)
+{
+    double sum = 0;
+    int code = CODE_DONE;
+    for (uint64_t first = 0; first < d->n_validation && code == CODE_DONE; first += d->batch) {
+        const uint64_t left = d->n_validation - first;
+        const size_t n = left < d->batch ? (size_t)left : d->batch;
+        double loss = 0;
+        code = set_rows(d, trainer, true, 0, first, n);
+        if (code != CODE_DONE) break;
+        const clg_status status = clg_trainer_evaluate(trainer, &loss);
+        if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
+        sum += loss * (double)n;
+    }
+    *out_loss = sum / (double)d->n_validation;
+    return code;
+}
