@@ -9,7 +9,8 @@ if(CLG_BUILD_TOOLS)
     add_executable(cltool ${tool_sources})
     target_include_directories(cltool PRIVATE
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train")
     target_link_libraries(cltool PRIVATE
       clg_settings clgraph clg_jansson clg_stb ZLIB::ZLIB Threads::Threads)

@@ -271,8 +271,8 @@ step_models() {
     if [ ! -e "$log" ]; then
       if is_too_large "$name" >"$log.failed"; then
         mv "$log.failed" "$log"
-      elif check_cases "$(path_of build)/cltool" verify --list-skipped \
-        --tolerance "$(path_of models)/tolerance.json" "$(path_of models)/$name" >"$log.failed"; then
+      elif check_cases "$(path_of build)/cltool" verify --list-skipped --tolerance \
+        "$(path_of models)/tolerance.json" "$(path_of models)/$name" >"$log.failed"; then
         mv "$log.failed" "$log"
       else
         code=1 log=$log.failed

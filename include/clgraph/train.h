@@ -219,10 +219,10 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, 
 /* Saves parameters, the optimizer's states and the number of steps as a .npz file, which replaces
  * an earlier one whole, and reads it back into a trainer of the same model with the same options:
  * the steps that follow then have the same bits as without the break, on the same device and
- * driver.
- * Errors: IO, INVALID_ARGUMENT (in the middle of a step; the checkpoint of another model or with
- * other options, named with the first that differs; a damaged file), BUSY, DEVICE_LOST. After a
- * failure to load, the trainer is unchanged unless the device failed. */
+ * driver. Batches of a step in progress are not saved, and loading drops them. Errors: IO,
+ * INVALID_ARGUMENT (a checkpoint of another model or with other options, named with the first that
+ * differs; a damaged file), BUSY, DEVICE_LOST. After a failure to load, the trainer is unchanged
+ * unless the device failed. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_save(clg_trainer *trainer, const char *path);
 CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const char *path);
 /* Returns the model with the parameters as they are now as its initializers. */

@@ -178,10 +178,6 @@ static clg_status fetch(const clg_trainer *t, arrays *a)
 clg_status checkpoint_save(const clg_trainer *t, const char *path)
 {
     arrays a;
-    if (t->n_done > 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "a checkpoint is saved between steps, not after %zu of %zu batches",
-                         t->n_done, t->n_batches);
     clg_status status = arrays_init(t, &a);
     if (status == CLG_OK) status = fetch(t, &a);
     if (status == CLG_OK) status = add_settings(t, &a);

@@ -34,8 +34,9 @@ typedef struct training {
     FILE *log;
     uint64_t n_steps; /* of the whole training */
     double started_ms;
-    double sum; /* of losses of rows in this epoch */
-    uint64_t n_rows;
+    double sum;      /* of losses of rows in this epoch */
+    uint64_t n_rows; /* of its steps */
+    uint64_t n_open; /* of the batches of the step in progress */
 } training;
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -231,12 +232,14 @@ static int step(training *t, uint64_t epoch, uint64_t index)
     interrupt_end_computing();
     if (interrupt_seen()) return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    t->n_open += n;
     if (stats.step == before) return CODE_DONE; /* not the last batch of a step */
     if (!isfinite(stats.loss))
         return fail(CODE_WORK, CLG_ERROR_DATA, "the loss of step %llu is %g, at a rate of %g",
                     (unsigned long long)stats.step, stats.loss, stats.rate);
-    t->sum += stats.loss * (double)n;
-    t->n_rows += n;
+    t->sum += stats.loss * (double)t->n_open;
+    t->n_rows += t->n_open;
+    t->n_open = 0;
     output_progress("steps", (size_t)stats.step, (size_t)t->n_steps);
     code = log_line(t, json_pack("{s:I, s:I, s:o, s:o, s:o}", "step", (json_int_t)stats.step,
                                  "epoch", (json_int_t)epoch + 1, "loss",

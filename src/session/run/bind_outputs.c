@@ -67,7 +67,7 @@ static bool step_uses(const plan_step *p, place_kind kind, size_t index)
 }
 
 /* Returns whether output i may lie on an input: the plan is one segment, in which one elementwise
- * step writes the output, and no other reads the input. */
+ * step writes the output, no other reads the input, and no other output is in its memory. */
 static bool may_share(const run_state *r, const plan_segment *segment, size_t i, size_t input)
 {
     const clg_value *bound = r->session->outputs[i].bound;
@@ -77,6 +77,10 @@ static bool may_share(const run_state *r, const plan_segment *segment, size_t i,
         port->place.kind != PLACE_OUTPUT || bound->dtype != r->facts[input].dtype ||
         !shape_equal(&bound->dims, &r->facts[input].dims))
         return false;
+    for (size_t k = 0; k < segment->n_outputs; k++)
+        if (segment->outputs[k].place.kind == PLACE_INPUT &&
+            segment->outputs[k].place.index == input)
+            return false;
     for (size_t k = 0; k < segment->n_steps; k++) {
         const plan_step *p = &segment->steps[k];
         const bool writes = step_uses(p, PLACE_OUTPUT, i), reads = step_uses(p, PLACE_INPUT, input);

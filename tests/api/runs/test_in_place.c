@@ -123,6 +123,19 @@ TEST(in_place__not_where_another_kernel_reads_the_input)
     clg_value_free(vg);
 }
 
+TEST(in_place__not_where_another_output_is_the_input)
+{
+    float x[N], g[N];
+    make_numbers(x, g);
+    clg_value *vx = on_device(N, x), *vg = on_device(N, g);
+    clg_builder *b = start();
+    add(b, "Sub", "x", "g", "y");
+    add(b, "Identity", "x", NULL, "z");
+    expect_refused(finish(b, "z", vx, vg), vx, N);
+    clg_value_free(vx);
+    clg_value_free(vg);
+}
+
 TEST(in_place__not_where_elements_move)
 {
     float x[N], g[N];
