@@ -168,6 +168,10 @@ clg_status graph_add_result(graph *g, const char *domain, const char *op_type, i
 /* The lowest opset version of nodes that the library adds to the default domain: from it on,
  * operators broadcast, and axes of ReduceSum, Squeeze and Unsqueeze are inputs. */
 #define GRAPH_ADDED_OPSET 13
+/* Adds a value called `name`, or "NAME_2" and so on where the graph has one. */
+clg_status graph_add_named(graph *g, const char *name, value_id *out_value);
+/* Adds a constant of shape []. */
+clg_status graph_add_number(graph *g, clg_dtype dtype, double number, value_id *out_value);
 /* Adds an int64 constant of shape [n]. */
 clg_status graph_add_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
 /* Appends an output to the node: a value that nothing defines yet. */

@@ -80,6 +80,35 @@ clg_status graph_add_ints(graph *g, size_t n, const int64_t *values, value_id *o
     return status;
 }
 
+clg_status graph_add_named(graph *g, const char *name, value_id *out_value)
+{
+    clg_status status = CLG_OK;
+    *out_value = VALUE_NONE;
+    for (int i = 1; status == CLG_OK && *out_value == VALUE_NONE; i++) {
+        strbuf text;
+        strbuf_init(&text, SIZE_MAX);
+        strbuf_append(&text, name);
+        if (i > 1) strbuf_printf(&text, "_%d", i);
+        status = text.status;
+        if (status == CLG_OK && graph_find_value(g, strbuf_data(&text)) == VALUE_NONE)
+            status = graph_add_value(g, strbuf_data(&text), out_value);
+        strbuf_deinit(&text);
+    }
+    return status;
+}
+
+clg_status graph_add_number(graph *g, clg_dtype dtype, double number, value_id *out_value)
+{
+    const shape scalar = shape_scalar();
+    tensor *t;
+    *out_value = VALUE_NONE;
+    CLG_TRY(tensor_create(dtype, &scalar, &t));
+    tensor_set_float(t, 0, number);
+    const clg_status status = graph_add_constant(g, "", t, out_value);
+    tensor_free(t);
+    return status;
+}
+
 clg_status graph_cut(graph *g, value_id v)
 {
     const node_id producer = g->values[v].producer;

@@ -198,13 +198,13 @@ static clg_status read_array(const npz_reader *r, const char *path, const char *
     const size_t at = npz_find(r, name);
     if (at == HASH_MAP_NONE)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "'%s' is no checkpoint of this model: '%s' is "
+                         "'%s' is not a checkpoint of this model: '%s' is "
                          "missing",
                          path, name_text(name, shown));
     CLG_TRY(npz_read_header(r, at, &info));
     if (info.dtype != dtype || (dims->rank != RANK_UNKNOWN && !shape_equal(&info.dims, dims)))
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "'%s' is no checkpoint of this model: '%s' is %s%s, not %s%s", path,
+                         "'%s' is not a checkpoint of this model: '%s' is %s%s, not %s%s", path,
                          name_text(name, shown), dtype_name(info.dtype),
                          shape_text(&info.dims, has), dtype_name(dtype), shape_text(dims, wants));
     return npz_read(r, at, out);

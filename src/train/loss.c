@@ -57,16 +57,9 @@ static value_id add(void *user, const char *op_type, size_t n_inputs, const valu
 
 static value_id add_number(void *user, double number)
 {
-    const shape scalar = shape_scalar();
-    tensor *t = NULL;
     value_id made = VALUE_NONE;
     adding *a = user;
-    if (a->status == CLG_OK) a->status = tensor_create(a->y_fact.dtype, &scalar, &t);
-    if (a->status == CLG_OK) {
-        tensor_set_float(t, 0, number);
-        a->status = graph_add_constant(a->graph, "", t, &made);
-    }
-    tensor_free(t);
+    if (a->status == CLG_OK) a->status = graph_add_number(a->graph, a->y_fact.dtype, number, &made);
     return made;
 }
 
@@ -93,20 +86,10 @@ static value_id mean_of_all(adding *a, value_id v)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Adds a value called `name`, or "NAME_2" and so on where the graph has one. */
 static value_id add_named(adding *a, const char *name)
 {
     value_id v = VALUE_NONE;
-    for (int i = 1; a->status == CLG_OK && v == VALUE_NONE; i++) {
-        strbuf text;
-        strbuf_init(&text, SIZE_MAX);
-        strbuf_append(&text, name);
-        if (i > 1) strbuf_printf(&text, "_%d", i);
-        a->status = text.status;
-        if (a->status == CLG_OK && graph_find_value(a->graph, strbuf_data(&text)) == VALUE_NONE)
-            a->status = graph_add_value(a->graph, strbuf_data(&text), &v);
-        strbuf_deinit(&text);
-    }
+    if (a->status == CLG_OK) a->status = graph_add_named(a->graph, name, &v);
     return v;
 }
 
@@ -263,7 +246,7 @@ static void know_y(adding *a)
     else if (a->row->class_op && a->y_fact.dims.rank < 2)
         a->status = error_set(CLG_ERROR_SHAPE, "'%s' has no known dimension of classes", name);
     else if (!a->row->class_op && !a->row->formula && !may_be_number(&a->y_fact.dims))
-        a->status = error_set(CLG_ERROR_SHAPE, "'%s' has several elements and is no loss", name);
+        a->status = error_set(CLG_ERROR_SHAPE, "'%s' has several elements: a loss has one", name);
     else if (a->row->formula && a->y_fact.dims.rank == RANK_UNKNOWN)
         a->status = error_set(CLG_ERROR_SHAPE, "the rank of '%s' is not known", name);
     ops_facts_free(facts, n);

@@ -126,16 +126,9 @@ static value_id add(void *user, const char *op_type, size_t n_inputs, const valu
 
 static value_id add_number(void *user, double number)
 {
-    const shape scalar = shape_scalar();
-    tensor *t = NULL;
     value_id made = VALUE_NONE;
     making *m = user;
-    if (m->status == CLG_OK) m->status = tensor_create(m->dtype, &scalar, &t);
-    if (m->status == CLG_OK) {
-        tensor_set_float(t, 0, number);
-        m->status = graph_add_constant(m->graph, "", t, &made);
-    }
-    tensor_free(t);
+    if (m->status == CLG_OK) m->status = graph_add_number(m->graph, m->dtype, number, &made);
     return made;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of a training: which initializers they are, and where each lies in the tensors
+ * The parameters of a training: which initializers they are, and where each is in the tensors
  * that hold all of them, all their gradients and all states of the optimizer.
  */
 #ifndef CLG_TRAIN_PARAMETERS_H

@@ -64,12 +64,12 @@ static clg_status make_tensors(clg_trainer *t)
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-static clg_status set_input(clg_session *s, const char *name, clg_value *v)
+clg_status trainer_give(clg_session *s, const char *name, clg_value *v)
 {
     size_t index;
-    CLG_TRY(session_find_input(s, name, &index));
     CLG_TRY(session_enter(s));
-    const clg_status status = session_set_input(s, index, v);
+    clg_status status = session_find_input(s, name, &index);
+    if (status == CLG_OK) status = session_set_input(s, index, v);
     session_leave(s);
     return status;
 }
@@ -95,7 +95,8 @@ static clg_status make_reader(clg_trainer *t, clg_context *owner, const trainer_
 {
     CLG_TRY(make_session(t, owner, o, model, out_session));
     for (size_t i = 0; i < t->parameters.n; i++)
-        CLG_TRY(set_input(*out_session, t->parameters.names[i], t->views[TRAINER_PARAMETERS][i]));
+        CLG_TRY(
+            trainer_give(*out_session, t->parameters.names[i], t->views[TRAINER_PARAMETERS][i]));
     return CLG_OK;
 }
 
@@ -129,12 +130,12 @@ static clg_status make_updates(clg_trainer *t, clg_context *owner, const trainer
     graph *g = NULL;
     CLG_TRY(optimizer_graph(&t->update, t->parameters.dtype, t->parameters.n_elements, &g));
     CLG_TRY(make_whole(t, owner, o, g, &t->updates));
-    CLG_TRY(set_input(t->updates, "g", t->tensors[TRAINER_GRADIENTS]));
-    CLG_TRY(set_input(t->updates, "x", t->tensors[TRAINER_PARAMETERS]));
+    CLG_TRY(trainer_give(t->updates, "g", t->tensors[TRAINER_GRADIENTS]));
+    CLG_TRY(trainer_give(t->updates, "x", t->tensors[TRAINER_PARAMETERS]));
     CLG_TRY(bind(t->updates, 0, t->tensors[TRAINER_PARAMETERS]));
     const size_t n_states = optimizer_n_states(&t->update.options);
     for (size_t i = 0; i < n_states && i < OPTIMIZER_MAX_STATES; i++) {
-        CLG_TRY(set_input(t->updates, states[i], t->tensors[TRAINER_STATES + i]));
+        CLG_TRY(trainer_give(t->updates, states[i], t->tensors[TRAINER_STATES + i]));
         CLG_TRY(bind(t->updates, 1 + i, t->tensors[TRAINER_STATES + i]));
     }
     return CLG_OK;
@@ -146,8 +147,8 @@ static clg_status make_sums(clg_trainer *t, clg_context *owner, const trainer_op
     if (t->n_batches == 1) return CLG_OK;
     CLG_TRY(optimizer_sum_graph(t->parameters.dtype, t->parameters.n_elements, &g));
     CLG_TRY(make_whole(t, owner, o, g, &t->sums));
-    CLG_TRY(set_input(t->sums, "sum", t->tensors[TRAINER_GRADIENTS]));
-    CLG_TRY(set_input(t->sums, "g", t->tensors[TRAINER_BATCH]));
+    CLG_TRY(trainer_give(t->sums, "sum", t->tensors[TRAINER_GRADIENTS]));
+    CLG_TRY(trainer_give(t->sums, "g", t->tensors[TRAINER_BATCH]));
     return bind(t->sums, 0, t->tensors[TRAINER_GRADIENTS]);
 }
 

@@ -64,6 +64,8 @@ void trainer_free(clg_trainer *t);
 clg_status trainer_enter(clg_trainer *t);
 void trainer_leave(clg_trainer *t);
 
+/* Sets an input of one of the trainer's sessions. */
+clg_status trainer_give(clg_session *s, const char *name, clg_value *v);
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value);
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats);
 clg_status trainer_evaluate(clg_trainer *t, double *out_loss);

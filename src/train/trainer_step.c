@@ -16,24 +16,14 @@ clg_status trainer_enter(clg_trainer *t)
 
 void trainer_leave(clg_trainer *t) { atomic_store(&t->busy, false); }
 
-static clg_status set_input(clg_session *s, const char *name, clg_value *v)
-{
-    size_t index;
-    CLG_TRY(session_enter(s));
-    clg_status status = session_find_input(s, name, &index);
-    if (status == CLG_OK) status = session_set_input(s, index, v);
-    session_leave(s);
-    return status;
-}
-
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
 {
     char shown[NAME_TEXT_BYTES];
     if (parameters_get(&t->parameters, name))
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is a parameter, not an input",
                          name_text(name, shown));
-    CLG_TRY(set_input(t->gradients, name, value));
-    return set_input(t->evaluation, name, value);
+    CLG_TRY(trainer_give(t->gradients, name, value));
+    return trainer_give(t->evaluation, name, value);
 }
 
 /* Runs a session, and reads the number that is its output `index`, unless out is NULL. */
@@ -91,7 +81,7 @@ static clg_status set_numbers(clg_trainer *t, double rate)
     clg_status status = value_create_host(content, &v);
     tensor_free(content);
     if (status != CLG_OK) return status;
-    status = set_input(t->updates, "numbers", v);
+    status = trainer_give(t->updates, "numbers", v);
     value_free(v);
     return status;
 }

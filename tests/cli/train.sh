@@ -59,6 +59,13 @@ done
 cmp whole.onnx killed.onnx && echo "the same file"
 find . -name '*killed*' | sort
 
+echo "== interrupted, in the middle of steps"
+accumulated=("${labelled[@]}" --epochs 30 --accumulate 2)
+"$CLTOOL" "${accumulated[@]}" -o all.onnx -q >/dev/null
+timeout -s INT 0.7 "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ended.npz -q >/dev/null 2>&1
+[ -e ended.onnx ] || "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ended.npz --resume -q >/dev/null
+cmp all.onnx ended.onnx && echo "the same file"
+
 echo "== a part of the weights"
 "$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --train '11.*' -q --json | sed -E 's/"file"/file/'
 "$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --freeze '*.weight' -q --json --force | sed -E 's/"file"/file/'

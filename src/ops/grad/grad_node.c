@@ -158,8 +158,10 @@ static value_id add_constant(grad_node *c, clg_dtype dtype, const shape *dims,
 
 value_id grad_number(grad_node *c, double number)
 {
-    const shape scalar = shape_scalar();
-    return add_constant(c, grad_fact(c, grad_out(c, 0))->dtype, &scalar, &number);
+    value_id made = VALUE_NONE;
+    if (c->status == CLG_OK)
+        c->status = graph_add_number(c->graph, grad_fact(c, grad_out(c, 0))->dtype, number, &made);
+    return made;
 }
 
 value_id grad_numbers(grad_node *c, clg_dtype dtype, size_t n, const double *numbers)

@@ -31,30 +31,18 @@ static clg_status find_values(const graph *g, const char *const *xs, size_t n, v
     return CLG_OK;
 }
 
-/* Adds a value called `name` followed by "_grad", or by "_grad_2" and so on if there is one. */
-static clg_status add_named(graph *g, const char *name, value_id *out)
-{
-    clg_status status = CLG_OK;
-    *out = VALUE_NONE;
-    for (int i = 1; status == CLG_OK && *out == VALUE_NONE; i++) {
-        strbuf text;
-        strbuf_init(&text, SIZE_MAX);
-        strbuf_printf(&text, "%s_grad", name);
-        if (i > 1) strbuf_printf(&text, "_%d", i);
-        status = text.status;
-        if (status == CLG_OK && graph_find_value(g, strbuf_data(&text)) == VALUE_NONE)
-            status = graph_add_value(g, strbuf_data(&text), out);
-        strbuf_deinit(&text);
-    }
-    return status;
-}
-
 /* Adds an output with the elements of `gradient`, called after the value x. */
 static clg_status add_output(graph *g, value_id x, value_id gradient)
 {
-    value_id out;
+    value_id out = VALUE_NONE;
     node_id n;
-    CLG_TRY(add_named(g, g->values[x].name, &out));
+    strbuf name;
+    strbuf_init(&name, SIZE_MAX);
+    strbuf_printf(&name, "%s_grad", g->values[x].name);
+    clg_status status = name.status;
+    if (status == CLG_OK) status = graph_add_named(g, strbuf_data(&name), &out);
+    strbuf_deinit(&name);
+    CLG_TRY(status);
     CLG_TRY(graph_add_node(g, "", "Identity", "", 1, &gradient, 1, &out, &n));
     return graph_add_output(g, out);
 }

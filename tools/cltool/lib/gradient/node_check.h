@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compares gradients of a model with differences, node by node: each node through which the
- * gradient passes becomes a model of its own, at the values that it has in a run of the whole.
+ * gradient passes becomes a separate model, at the values that it has in a run of the whole.
  */
 #ifndef CLTOOL_NODE_CHECK_H
 #define CLTOOL_NODE_CHECK_H
