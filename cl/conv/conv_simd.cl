@@ -7,7 +7,7 @@
 //                        x[n, g*ic + c, ...] + beta * bias[g*oc + o] + residual), for any kernel
 //                        size, stride, dilation, padding and number of groups g
 //   conv_depthwise_simd  the same for ic = 1
-//   conv_pack_w          reorders the weights w [groups*oc][ic][kd][kh][kw] to
+//   conv_pack_w          reorders the weights, [groups*oc][ic][kd][kh][kw] or by other strides, to
 //                        [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], with zeros for output
 //                        channels that do not exist, for conv_simd
 //
@@ -57,8 +57,9 @@
 //   group_channels * oc * lanes <= P_ACC
 // NDRange: dimension 0 as above, 1 ceil(groups / group_channels), 2 batch.
 //
-// conv_pack_w(oc, ic, kd, taps, w, w_off, packed, packed_off, tile_m), taps = kh * kw: one
-// work-item per work-group; dimension 0 covers ceil(oc/tile_m), 1 kd*kh*kw*ic, 2 groups. 0 and 1
+// conv_pack_w(oc, ic, kd, taps, w, w_off, w_g, w_o, w_c, w_k, packed, packed_off, tile_m), taps =
+// kh * kw; w_g, w_o, w_c, w_k: strides of groups, output channels, input channels, and of the
+// window's elements; one work-item per work-group; dimension 0 covers ceil(oc/tile_m), 1 kd*kh*kw*ic, 2 groups. 0 and 1
 // may be smaller, 2 must be exactly that.
 //
 // @split
@@ -376,19 +377,20 @@ __kernel void conv_depthwise_simd(const int batch, const int groups, const int o
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_pack_w(const int oc, const int ic, const int kd, const int taps,
-                          __global const elem *w, const long w_off, __global elem *packed,
+                          __global const elem *w, const long w_off, const long w_g, const long w_o,
+                          const long w_c, const long w_k, __global elem *packed,
                           const long packed_off, const int tile_m)
 {
     const int tiles = (oc + tile_m - 1) / tile_m, g = get_group_id(2);
     const int slices = kd * ic, k = slices * taps;
     for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
         const int rows = min(oc - tile * tile_m, tile_m);
-        __global const elem *from = w + w_off + ((long)g * oc + (long)tile * tile_m) * k;
+        __global const elem *from = w + w_off + g * w_g + (long)tile * tile_m * w_o;
         __global elem *to = packed + packed_off + ((long)g * tiles + tile) * k * tile_m;
         for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
             const int tap = p / slices, d = p % slices / ic, c = p % slices % ic;
             for (int i = 0; i < tile_m; ++i)
-                STORE1(i < rows ? LOAD1(from + (long)i * k + (c * kd + d) * taps + tap) : 0.0f,
+                STORE1(i < rows ? LOAD1(from + i * w_o + c * w_c + (d * taps + tap) * w_k) : 0.0f,
                        to + (long)p * tile_m + i);
         }
     }

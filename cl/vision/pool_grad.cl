@@ -131,13 +131,33 @@ __kernel void pool_grad(POOL_GRAD_PARAMS)
 
 #else
 
-// Adds g of a window, `part`, to what it is for in a plane of dx; `from` is the plane of x, of
-// which `top` is the window's maximum.
-static inline void add_window(__global elem *to, const num part, const window v,
-                              __global const elem *from, const num top, const int dd, const int dh,
-                              const int dw, const int h, const int w)
+#if P_OP == 0
+
+// Returns where the first element of a window is that is `top`, from the start of a plane of x;
+// -1 if there is none. Elements are looked at from the last to the first, without branches: which
+// of them is the maximum cannot be predicted.
+static inline long first_top(__global const elem *from, const num top, const window v, const int dd,
+                             const int dh, const int dw, const int h, const int w)
 {
-#if P_OP == 0 || P_OP == 3
+    long found = -1;
+    for (int kz = v.z.last - 1; kz >= v.z.first; --kz)
+        for (int ky = v.y.last - 1; ky >= v.y.first; --ky) {
+            const long line = ((long)(v.z.start + kz * dd) * h + v.y.start + ky * dh) * w;
+            for (int kx = v.x.last - 1; kx >= v.x.first; --kx) {
+                const long at = line + v.x.start + kx * dw;
+                found = LOAD1(from + at) == top ? at : found;
+            }
+        }
+    return found;
+}
+
+#else
+
+// Adds g of a window, `part`, to the elements of a plane of dx that it is for.
+static inline void add_window(__global elem *to, const num part, const window v, const int dd,
+                              const int dh, const int dw, const int h, const int w)
+{
+#if P_OP == 3
     const num each = part;
 #else
     const num each = part / ((num)v.z.counted * (num)v.y.counted * (num)v.x.counted);
@@ -145,18 +165,12 @@ static inline void add_window(__global elem *to, const num part, const window v,
     for (int kz = v.z.first; kz < v.z.last; ++kz)
         for (int ky = v.y.first; ky < v.y.last; ++ky) {
             const long line = ((long)(v.z.start + kz * dd) * h + v.y.start + ky * dh) * w;
-            for (int kx = v.x.first; kx < v.x.last; ++kx) {
-                const long at = line + v.x.start + kx * dw;
-#if P_OP == 0
-                if (LOAD1(from + at) != top) continue;
-                to[at] += each;
-                return;
-#else
-                to[at] += each;
-#endif
-            }
+            for (int kx = v.x.first; kx < v.x.last; ++kx)
+                to[line + v.x.start + kx * dw] += each;
         }
 }
+
+#endif
 
 __kernel void pool_grad_planes(POOL_GRAD_PARAMS)
 {
@@ -166,15 +180,22 @@ __kernel void pool_grad_planes(POOL_GRAD_PARAMS)
         for (long i = 0; i < size; ++i) to[i] = 0;
         long o = (long)plane * od * oh * ow;
         for (int oz = 0; oz < od; ++oz)
-            for (int oy = 0; oy < oh; ++oy)
+            for (int oy = 0; oy < oh; ++oy) {
+                window v;
+                v.z = axis_at(oz, d, kd, sd, dd, pd, pd_end);
+                v.y = axis_at(oy, h, kh, sh, dh, ph, ph_end);
                 for (int ox = 0; ox < ow; ++ox, ++o) {
-                    window v;
-                    v.z = axis_at(oz, d, kd, sd, dd, pd, pd_end);
-                    v.y = axis_at(oy, h, kh, sh, dh, ph, ph_end);
                     v.x = axis_at(ox, w, kw, sw, dw, pw, pw_end);
-                    add_window(to, LOAD1(g + g_off + o), v, x + x_off + plane * size,
-                               P_OP == 0 ? LOAD1(y + y_off + o) : 0, dd, dh, dw, h, w);
+#if P_OP == 0
+                    __global const elem *from = x + x_off + plane * size;
+                    const num top = LOAD1(y + y_off + o);
+                    const long at = first_top(from, top, v, dd, dh, dw, h, w);
+                    if (at >= 0) to[at] += LOAD1(g + g_off + o);
+#else
+                    add_window(to, LOAD1(g + g_off + o), v, dd, dh, dw, h, w);
+#endif
                 }
+            }
     }
 }
 

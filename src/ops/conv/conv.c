@@ -87,6 +87,16 @@ static clg_status gemm_candidates(lower_context *c, const conv_job *j)
 
 /* ---- dispatch: the choice of a convolution's implementations --------------------------------- */
 
+static bool is_empty(const conv_job *j)
+{
+    return j->batch == 0 || j->oc == 0 || window_count_out(j->axes) == 0;
+}
+
+static bool has_tiles(const conv_job *j)
+{
+    return j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
+}
+
 /* Selects the implementations (algorithms) of a convolution and appends them as candidates in order
  * of preference; plan/impl_choice.c picks one: by name, by measurements or by estimated cost.
  *   1x1, stride 1, no padding, not depthwise: GEMM only (matmul/gemm.c)
@@ -97,11 +107,11 @@ static clg_status gemm_candidates(lower_context *c, const conv_job *j)
  * For an empty output, the only candidate is "nothing". */
 clg_status conv_add(lower_context *c, const conv_job *j)
 {
-    if (j->batch == 0 || j->oc == 0 || window_count_out(j->axes) == 0) {
+    if (is_empty(j)) {
         (void)step_candidate(&c->build, "nothing");
         return CLG_OK;
     }
-    const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
+    const bool tiled = has_tiles(j);
     if (tiled && is_gemm(j) && !conv_is_depthwise(j)) return gemm_candidates(c, j);
     if (lower_is_simd(c)) winograd_add(c, j);
     if (tiled && !lower_is_simd(c))
@@ -112,4 +122,11 @@ clg_status conv_add(lower_context *c, const conv_job *j)
         conv_add_simd(c, j);
     conv_add_direct(c, j);
     return CLG_OK;
+}
+
+void conv_add_rotated(lower_context *c, const conv_job *j)
+{
+    if (is_empty(j) || !has_tiles(j) || is_gemm(j) || conv_is_depthwise(j)) return;
+    winograd_add(c, j);
+    conv_add_simd(c, j);
 }

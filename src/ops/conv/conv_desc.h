@@ -16,6 +16,9 @@ typedef struct conv_job {
     uint32_t weight;               /* index of the node's input that holds the weight */
     int64_t batch, groups, ic, oc; /* ic and oc: channels of one group */
     window_axis axes[WINDOW_MAX_AXES];
+    /* The weight is that of the convolution whose data gradient this one is: [groups * ic, oc, KD,
+     * KH, KW], its windows reversed along each axis. Implementations that pack weights take it. */
+    bool is_rotated;
     bool weight_constant;
     bool blocked; /* BlockedConv: x, y and the residual are channel-blocked */
     /* Winograd's algorithm: 0 never; 1 where its estimated time is lower; 2 always F(2x2, 3x3); 4

@@ -58,15 +58,16 @@ static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j
     const int64_t taps = a[1].kernel * a[2].kernel, k = j->ic * a[0].kernel * taps;
     char recipe[160];
     (void)snprintf(recipe, sizeof recipe,
-                   "conv_simd tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
-                   (long long)t->tile_m, (long long)j->groups, (long long)j->oc, (long long)j->ic,
-                   (long long)a[0].kernel, (long long)taps);
+                   "conv_simd%s tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
+                   j->is_rotated ? " rotated" : "", (long long)t->tile_m, (long long)j->groups,
+                   (long long)j->oc, (long long)j->ic, (long long)a[0].kernel, (long long)taps);
     const int64_t n = j->groups * t->tiles * t->tile_m * k;
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     step *s = step_pack_kernel(b, impl, to, "conv_simd", "conv_pack_w",
                                simd_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
-    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
+    conv_weight_args(b, s, j);
+    STEP_BUFFERS(b, s, {to, j->dtype});
     step_arg_int(b, s, t->tile_m);
     work_groups(c, s, t->tiles, work_ceil_div(k, 16), j->groups);
     return to;

@@ -6,7 +6,9 @@
  *     dx = ConvDataGrad(g, w, shape of x)      dw = ConvFilterGrad(x, g, shape of w)
  *
  * and so ConvTransposeDataGrad and ConvTransposeFilterGrad. The data gradient of each is the other
- * convolution, with the sizes of the forward one, and is computed by its kernels.
+ * convolution, with the sizes of the forward one, and is computed by its kernels; that of a Conv
+ * with strides of 1 is also the convolution of g with the weight rotated by half a turn. The
+ * attribute `winograd` of ConvDataGrad is that of FusedConv.
  */
 #include "base/checked.h"
 #include "ops/conv/conv.h"
@@ -88,6 +90,42 @@ clg_status conv_grad_axes(const lower_context *c, window_axis a[WINDOW_MAX_AXES]
     return CLG_OK;
 }
 
+/* Sets the axes of the convolution of g that is the data gradient, with the weight rotated; `a` are
+ * those of data_lower. Returns false if there is none: strides are larger than 1, or some windows
+ * see nothing but padding. */
+static bool rotated_axes(const window_axis a[WINDOW_MAX_AXES], window_axis out[WINDOW_MAX_AXES])
+{
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
+        const int64_t reach = (a[i].kernel - 1) * a[i].dilation;
+        out[i] = a[i];
+        out[i].pad_begin = reach - a[i].pad_begin;
+        out[i].pad_end = a[i].out + reach - a[i].in - out[i].pad_begin;
+        if (a[i].stride != 1 || out[i].pad_begin < 0 || out[i].pad_end < 0) return false;
+    }
+    return true;
+}
+
+/* Adds the candidates of the convolution of g with the rotated weight; none where it is not known
+ * to be faster than the sum of windows. */
+static void add_rotated(lower_context *c, const window_axis a[WINDOW_MAX_AXES])
+{
+    const lower_operand *w = lower_input(c, 1);
+    const int64_t groups = node_int(c->node, "group", 1);
+    conv_job j = {.dtype = c->inputs[0].dtype,
+                  .x = operand_input(0),
+                  .y = operand_output(0),
+                  .weight = 1,
+                  .batch = c->inputs[0].dims.dims[0],
+                  .groups = groups,
+                  .ic = w->dims.dims[0] / groups,
+                  .oc = w->dims.dims[1],
+                  .weight_constant = w->constant,
+                  .is_rotated = true,
+                  .winograd = node_int(c->node, "winograd", 0),
+                  .epilogue = {.alpha = 1, .beta = 1}};
+    if (lower_is_simd(c) && rotated_axes(a, j.axes)) conv_add_rotated(c, &j);
+}
+
 static clg_status data_lower(lower_context *c)
 {
     window_axis a[WINDOW_MAX_AXES];
@@ -98,6 +136,8 @@ static clg_status data_lower(lower_context *c)
         a[i].out = a[i].in;
         a[i].in = windows;
     }
+    add_rotated(c, a);
+    if (c->build.candidates || c->build.status != CLG_OK) return c->build.status;
     const shape *y = &c->outputs[0].dims;
     const int64_t max = node_int(c->node, "together", 0);
     int64_t elements;
@@ -150,6 +190,8 @@ static const op_types types[] = {
 
 static const op_attribute transpose_attributes[] = {CONV_TRANSPOSE_ATTRIBUTES{0}};
 static const op_attribute part_attributes[] = {CONV_ATTRIBUTES PART_ATTRIBUTES{0}};
+static const op_attribute data_attributes[] = {
+    CONV_ATTRIBUTES PART_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false, OP_BETWEEN(0, 4)}, {0}};
 static const op_attribute transpose_part_attributes[] = {
     CONV_TRANSPOSE_ATTRIBUTES PART_ATTRIBUTES{0}};
 
@@ -164,7 +206,7 @@ static const op_attribute transpose_part_attributes[] = {
 const op_row op_rows_conv_grad[] = {
     {.name = "ConvDataGrad",
      .grad = GRAD_BY(grad_pass_conv_data),
-     .attributes = part_attributes,
+     .attributes = data_attributes,
      .lower = data_lower,
      CONV_GRAD(false, false)},
     {.name = "ConvFilterGrad",

@@ -7,6 +7,7 @@
  */
 #include "ops/conv/winograd.h"
 
+#include "ops/conv/conv_impls.h"
 #include "ops/lowering/work.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@
 static const struct {
     double input_element_cycles, input_pixel_cycles, output_element_cycles, output_pixel_cycles;
     double row_cycles, register_tile_cycles, group_cycles;
-    double weight_bytes_per_cycle, weight_line_cycles;
+    double weight_bytes_per_cycle, weight_line_cycles, packed_weight_cycles;
 } cost = {
     .input_element_cycles = 5.0, /* per vector of V: input transform and store */
     /* per vector of pixels: load, and transpose if x is not channel-blocked */
@@ -40,6 +41,7 @@ static const struct {
     .group_cycles = 200.0,         /* per work-group: start, and ends of its loops */
     .weight_bytes_per_cycle = 8.0, /* weights read from the last-level cache or memory */
     .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
+    .packed_weight_cycles = 2.4,   /* per packed weight, where each run packs them */
 };
 
 /* The tiling of winograd_simd. side: outputs of a Winograd tile in each direction; area: its
@@ -78,6 +80,13 @@ static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype
         (tiles * inner * cost.row_cycles * SIMD_NRV / 2.0 + parts * cost.register_tile_cycles);
     const double weights = (double)(w->group_panels * SIMD_NRV) * inner * weight_cost(c, w, dtype);
     return input + output + products + weights + cost.group_cycles;
+}
+
+/* Returns the number of packed weights. */
+static int64_t count_packed(const lower_context *c, const conv_job *j, const simd_tiling *w)
+{
+    const int64_t lanes = work_simd_lanes(c), taps = j->dtype == CLG_FLOAT32 ? w->area : 9;
+    return w->panels * taps * w->slices * lanes * lanes * SIMD_NRV;
 }
 
 /* Returns the tiling with the lowest estimated cost for Winograd tiles of side x side outputs. */
@@ -126,18 +135,19 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
     step_builder *b = &c->build;
     const bool transformed = j->dtype == CLG_FLOAT32;
     const int64_t lanes = work_simd_lanes(c), nr = lanes * SIMD_NRV;
-    const int64_t inner = w->slices * lanes;
-    const int64_t n = w->panels * (transformed ? w->area : 9) * inner * nr;
+    const int64_t inner = w->slices * lanes, n = count_packed(c, j, w);
     char recipe[96];
-    (void)snprintf(recipe, sizeof recipe, "winograd_simd side=%d nr=%d oc=%lld ic=%lld",
-                   transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
+    (void)snprintf(recipe, sizeof recipe, "winograd_simd%s side=%d nr=%d oc=%lld ic=%lld",
+                   j->is_rotated ? " rotated" : "", transformed ? (int)w->side : 0, (int)nr,
+                   (long long)j->oc, (long long)j->ic);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     conv_job any = *j;
     any.blocked = false; /* packing does not depend on the layout of x: one program */
     step *s = step_pack_kernel(b, impl, to, "winograd_simd", "winograd_pack_w",
                                simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, j->ic);
-    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
+    conv_weight_args(b, s, j);
+    STEP_BUFFERS(b, s, {to, j->dtype});
     work_range_2d(c, s, w->panels, 1, work_ceil_div(inner, 16), 1);
     return to;
 }
@@ -149,6 +159,8 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
     if (w.cost < 0 || w.block_tiles < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
     candidate *impl = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
     impl->cost = w.cost;
+    if (!j->weight_constant)
+        impl->cost += cost.packed_weight_cycles * (double)count_packed(c, j, &w) / work_units(c);
     const operand packed = pack_weights(c, impl, j, &w);
     step *s = step_kernel(b, impl, "winograd_simd", "winograd_simd",
                           simd_prelude(c, j, &w, conv_epilogue_prelude(c, j)));
@@ -167,8 +179,8 @@ void winograd_add(lower_context *c, const conv_job *j)
 {
     const window_axis *depth = &j->axes[0];
     if (j->winograd == 0 || (j->dtype != CLG_FLOAT32 && j->dtype != CLG_FLOAT16) ||
-        j->groups != 1 || !j->weight_constant || j->batch == 0 || j->ic == 0 || depth->in != 1 ||
-        depth->out != 1 || depth->kernel != 1)
+        j->groups != 1 || j->batch == 0 || j->ic == 0 || depth->in != 1 || depth->out != 1 ||
+        depth->kernel != 1)
         return;
     for (int i = 1; i < 3; i++) {
         const window_axis *a = &j->axes[i];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Marks 3x3 convolutions with constant weights that may be computed by Winograd's minimal
+ * Marks 3x3 convolutions, and their data gradients, that may be computed by Winograd's minimal
  * filtering: in float32 throughout, also for float16 tensors, with the wider error bound of
  * docs/numerics.md. With this pass disabled, all convolutions are computed directly.
  */
 #include "passes/rewrite.h"
+
+#include <string.h>
 
 static bool all_ones(const node *n, const char *name)
 {
@@ -15,14 +17,18 @@ static bool all_ones(const node *n, const char *name)
     return true;
 }
 
+static bool is_data_gradient(const node *n)
+{
+    return strcmp(n->domain, DOMAIN_INTERNAL) == 0 && strcmp(n->op_type, "ConvDataGrad") == 0;
+}
+
 static bool may_filter(const graph_info *s, const node *n)
 {
-    if (!node_is_conv(n) || !node_has_input(n, 1)) return false;
+    if (!(node_is_conv(n) || is_data_gradient(n)) || !node_has_input(n, 1)) return false;
     const value_fact *w = &s->facts[n->inputs[1]];
-    return s->constant[n->inputs[1]] && (w->dtype == CLG_FLOAT32 || w->dtype == CLG_FLOAT16) &&
-           w->dims.rank == 4 && w->dims.dims[2] == 3 && w->dims.dims[3] == 3 &&
-           node_int(n, "group", 1) == 1 && !node_attribute(n, "winograd") &&
-           all_ones(n, "strides") && all_ones(n, "dilations");
+    return (w->dtype == CLG_FLOAT32 || w->dtype == CLG_FLOAT16) && w->dims.rank == 4 &&
+           w->dims.dims[2] == 3 && w->dims.dims[3] == 3 && node_int(n, "group", 1) == 1 &&
+           !node_attribute(n, "winograd") && all_ones(n, "strides") && all_ones(n, "dilations");
 }
 
 clg_status pass_winograd(graph *g, const pass_options *options)
@@ -34,9 +40,11 @@ clg_status pass_winograd(graph *g, const pass_options *options)
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
         node *n = &g->nodes[i];
         if (n->removed || !may_filter(&s, n)) continue;
-        n->domain = DOMAIN_INTERNAL;
-        n->op_type = "FusedConv";
-        n->opset = graph_opset(g, DOMAIN_INTERNAL);
+        if (!is_data_gradient(n)) {
+            n->domain = DOMAIN_INTERNAL;
+            n->op_type = "FusedConv";
+            n->opset = graph_opset(g, DOMAIN_INTERNAL);
+        }
         status = node_set_int(g, i, "winograd", 1);
     }
     graph_info_deinit(&s);

@@ -306,6 +306,23 @@ TEST(passes__only_plain_3x3_convolutions_may_be_filtered)
     }
 }
 
+TEST(passes__data_gradients_may_be_filtered)
+{
+    pass_case m = pass_case_start();
+    const value_id in[] = {pass_case_input(&m, "g", 4, (int64_t[]){2, 6, 6, 6}),
+                           pass_case_input(&m, "w", 4, (int64_t[]){6, 4, 3, 3}),
+                           pass_case_ints(&m, "d", 4, (int64_t[]){2, 4, 8, 8})};
+    const value_id dx = pass_case_node(&m, "ConvDataGrad", 3, in, "dx");
+    node *n = &m.graph->nodes[pass_case_last(&m)];
+    n->domain = DOMAIN_INTERNAL;
+    n->opset = graph_opset(m.graph, DOMAIN_INTERNAL);
+    graph *g = pass_case_run_only(&m, dx, "winograd");
+    const node *filtered = pass_case_find(g, "ConvDataGrad");
+    assert_non_null(filtered);
+    assert_int_equal(node_int(filtered, "winograd", 0), 1);
+    graph_free(g);
+}
+
 static value_id as_half(pass_case *m, value_id x, const char *out)
 {
     const value_id y = pass_case_node(m, "Cast", 1, &x, out);
