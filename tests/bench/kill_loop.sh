@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# kill_loop.sh [KILLS [FOLDER]]: starts cltool, kills it (SIGKILL) at a random moment, KILLS times
+# kill_loop.sh [KILLS [FOLDER [JOB...]]]: starts cltool, kills it (SIGKILL) at a random moment, KILLS times
 # (100), and checks what is left: an output is whole or not there, a file that was to be replaced is
 # the old or the new one, no process of it lives on, and the next start works, gives the right
 # answer and leaves no temporary file. The jobs: run with a cache, predict to a new file and over an
-# old one, cache pack over an old one; half of the starts fill an empty cache.
+# old one, cache pack over an old one, train with a checkpoint at each step, with which the next
+# start goes on to the same file; half of the starts but those of the last two fill an empty cache.
 #
 # FOLDER/COMMIT.tsv (a temporary folder by default) gets a line for each kill, and has the seed
 # (CLG_TEST_SEED, else of the clock): the same command goes on where it was stopped. CLTOOL names
@@ -18,7 +19,7 @@ source "$root/tests/support/pieces.bash"
 source "$root/tests/support/killing.bash"
 cltool=${CLTOOL:-$root/build/cltool}
 kills=${1:-100}
-[[ $kills =~ ^[1-9][0-9]*$ ]] || { echo "usage: kill_loop.sh [KILLS [FOLDER]]" >&2; exit 2; }
+[[ $kills =~ ^[1-9][0-9]*$ ]] || { echo "usage: kill_loop.sh [KILLS [FOLDER [JOB...]]]" >&2; exit 2; }
 folder=${2:-$(mktemp -d)}
 mkdir -p "$folder" && cd "$folder" || exit 2
 pieces_open "$root" "$PWD" job seed index cold delay_us killed result
@@ -27,7 +28,9 @@ echo "CLG_TEST_SEED=$seed, $pieces"
 model=$root/examples/digits/digits.onnx
 rows=$root/examples/digits/heldout.npy
 export CLG_CACHE_DIR=$PWD/cache POCL_CACHE_DIR=$PWD/pocl CLG_DEVICE=${CLG_DEVICE:-pocl}
-jobs=(run predict predict_over pack)
+labels=$root/examples/digits/heldout_labels.npy
+jobs=(run predict predict_over pack train)
+[ $# -lt 3 ] || jobs=("${@:3}")
 
 # The command of a job.
 set_command() { # JOB
@@ -35,6 +38,12 @@ set_command() { # JOB
     run) command=(run "$model" --fill random:1 -o out --force -q) ;;
     predict | predict_over) command=(predict "$model" -i "$rows" -o y.npy --force --batch 7 -q) ;;
     pack) command=(cache pack programs.pack --force -q) ;;
+    train)
+      command=(train "$model" -i "$rows" --target "$labels" --loss cross-entropy --batch 16
+        --epochs 2 --optimizer adam --checkpoint steps.npz --every 1 --resume -o trained.onnx
+        --force -q)
+      ;;
+    *) echo "there is no job '$1'" >&2; exit 2 ;;
   esac
 }
 
@@ -42,7 +51,7 @@ empty_cache() { rm -rf cache && mkdir cache; } # PoCL's stays, to save time
 
 # What is there before a job: outputs are not, or old.
 prepare() { # JOB IS_COLD
-  rm -rf out y.npy programs.pack
+  rm -rf out y.npy programs.pack steps.npz trained.onnx
   [ "$2" -eq 0 ] || empty_cache
   case $1 in
     predict_over) echo old >y.npy ;;
@@ -61,6 +70,7 @@ check() { # JOB KILLED
   case $1 in
     run) file=$(echo out/*.npy) new=expected/$name ;;
     predict | predict_over) file=y.npy ;;
+    train) file=trained.onnx new=expected/trained.onnx ;;
     pack)
       CLG_CACHE_DIR=$PWD/unpacked "$cltool" cache unpack programs.pack -q >/dev/null 2>err ||
         complaint="the pack is lost or damaged: $(tail -n 1 err)"
@@ -102,7 +112,7 @@ one() { # INDEX
   bits=$(cksum <<<"$seed $1" | cut -d ' ' -f 1)
   job=${jobs[bits % ${#jobs[@]}]}
   is_cold=$((bits / 4 % 2))
-  [ "$job" != pack ] || is_cold=0
+  [[ $job != @(pack|train) ]] || is_cold=0
   key=$job$is_cold
   delay=$((bits / 8 % time_of[$key]))
   prepare "$job" $is_cold
@@ -135,6 +145,9 @@ empty_cache
 "$cltool" run "$model" --fill random:1 -o expected -q >/dev/null 2>&1
 name=$(basename expected/*.npy)
 "$cltool" predict "$model" -i "$rows" -o expected/y.npy --batch 7 -q >/dev/null 2>&1 || exit 2
+prepare train 0
+set_command train
+"$cltool" "${command[@]}" >/dev/null 2>&1 && mv trained.onnx expected || exit 2
 declare -A time_of
 for job in "${jobs[@]}"; do
   for is_cold in 1 0; do
