@@ -59,8 +59,8 @@
 //
 // conv_pack_w(oc, ic, kd, taps, w, w_off, w_g, w_o, w_c, w_k, packed, packed_off, tile_m), taps =
 // kh * kw; w_g, w_o, w_c, w_k: strides of groups, output channels, input channels, and of the
-// window's elements; one work-item per work-group; dimension 0 covers ceil(oc/tile_m), 1 kd*kh*kw*ic, 2 groups. 0 and 1
-// may be smaller, 2 must be exactly that.
+// window's elements; one work-item per work-group; dimension 0 covers ceil(oc/tile_m), 1
+// kd*kh*kw*ic, 2 groups. 0 and 1 may be smaller, 2 must be exactly that.
 //
 // @split
 // @cpu

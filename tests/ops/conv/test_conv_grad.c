@@ -6,8 +6,8 @@
  * tests/ops/gradient.
  *
  * Tolerance, relative to the larger of the result and the square root of the number of its terms:
- * float32 4e-6, data gradients of Conv that Winograd's filtering may compute 4e-5; float16 2e-3, for
- * the rounding of the result and of a few partial sums.
+ * float32 4e-6, data gradients of Conv that Winograd's filtering may compute 4e-5; float16 2e-3,
+ * for the rounding of the result and of a few partial sums.
  */
 #include "support/cases/run_node.h"
 #include "support/fixtures/graph_text.h"
