@@ -138,6 +138,13 @@ typedef struct clg_schedule_options {
 
 typedef struct clg_trainer clg_trainer;
 
+/* In which form a kind of operator computes in steps. Evaluation is in the form of prediction. */
+typedef enum clg_train_form {
+    CLG_FORM_MODEL = 0, /* each node in its own */
+    CLG_FORM_PREDICTION = 1,
+    CLG_FORM_TRAINING = 2
+} clg_train_form;
+
 typedef struct clg_train_options {
     size_t struct_size;
     const clg_loss_options *loss;           /* NULL: the model's only output is the loss */
@@ -154,10 +161,19 @@ typedef struct clg_train_options {
     double clip_norm;    /* gradients are scaled down to this norm of all of them; 0: not */
     uint32_t accumulate; /* batches a step, whose gradients' mean is taken; 0: 1 */
     const clg_session_options *session; /* NULL: as usual; precision is FP32 */
+    /* BatchNormalization: in the form of training it uses mean and variance of the batch, and each
+     * batch of a step moves the running ones, new = old * momentum + batch's * (1 - momentum): the
+     * initializers of its inputs 3 and 4, if `train` and `freeze` choose them as they choose
+     * parameters. CLG_FORM_TRAINING changes only nodes whose initializers are chosen so. */
+    clg_train_form batchnorm;
+    /* Running variances are of the batch, as ONNX defines them; else of the sample, with n - 1 in
+     * place of n, as PyTorch does, which refuses batches of one value. */
+    bool population_variance;
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL           \
+        sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL,          \
+            CLG_FORM_MODEL, false                                                                  \
     }
 
 typedef struct clg_train_stats {
@@ -193,7 +209,7 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, cons
  * before, unless the device was lost or failed in the update; gradients of earlier batches are
  * dropped. Errors: those of clg_session_run. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
-/* Computes the loss of the inputs that are set; nothing changes. */
+/* Computes the loss of the inputs that are set in the form of prediction; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
 
 /* Returns the number of steps done; 0 for NULL. */
@@ -207,25 +223,27 @@ CLG_API uint64_t clg_train_row(uint64_t seed, uint64_t epoch, uint64_t n_rows, u
  * of range. */
 CLG_API size_t clg_trainer_n_parameters(const clg_trainer *trainer);
 CLG_API const clg_port *clg_trainer_parameter(const clg_trainer *trainer, size_t index);
-/* Return a copy, in host memory, of a parameter, or of its gradient in the last step (zeros before
- * it): the sum of those of its batches, before clipping. Errors: NOT_FOUND, BUSY, DEVICE_LOST. */
+/* Return a copy, in host memory, of a parameter or running statistic, or of a parameter's gradient
+ * in the last step (zeros before it): the sum of those of its batches, before clipping. Errors:
+ * NOT_FOUND, BUSY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_get_parameter(clg_trainer *trainer, const char *name,
                                                           clg_value **out_value);
 CLG_API CLG_MUST_USE clg_status clg_trainer_get_gradient(clg_trainer *trainer, const char *name,
                                                          clg_value **out_value);
-/* Changes a parameter. Errors: also SHAPE and INVALID_ARGUMENT (dtype). */
+/* Changes a parameter or running statistic. Errors: also SHAPE and INVALID_ARGUMENT (dtype). */
 CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name,
                                                           const clg_value *value);
-/* Saves parameters, the optimizer's states and the number of steps as a .npz file, which replaces
- * an earlier one whole, and reads it back into a trainer of the same model with the same options:
- * the steps that follow then have the same bits as without the break, on the same device and
- * driver. Batches of a step in progress are not saved, and loading drops them. Errors: IO,
- * INVALID_ARGUMENT (a checkpoint of another model or with other options, named with the first that
- * differs; a damaged file), BUSY, DEVICE_LOST. After a failure to load, the trainer is unchanged
- * unless the device failed. */
+/* Saves parameters, running statistics, the optimizer's states and the number of steps as a .npz
+ * file, which replaces an earlier one whole, and reads it back into a trainer of the same model
+ * with the same options: the steps that follow then have the same bits as without the break, on the
+ * same device and driver. Batches of a step in progress are not saved, and loading drops them.
+ * Errors: IO, INVALID_ARGUMENT (a checkpoint of another model or with other options, named with the
+ * first that differs; a damaged file), BUSY, DEVICE_LOST. After a failure to load, the trainer is
+ * unchanged unless the device failed. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_save(clg_trainer *trainer, const char *path);
 CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const char *path);
-/* Returns the model with the parameters as they are now as its initializers. */
+/* Returns the model with parameters and running statistics as they are now as its initializers; its
+ * nodes are in the forms that they had. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model);
 
 #ifdef __cplusplus

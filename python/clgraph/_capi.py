@@ -98,6 +98,11 @@ CLG_SCHEDULE_EXPONENTIAL = 2
 CLG_SCHEDULE_LINEAR = 3
 CLG_SCHEDULE_COSINE = 4
 
+# clg_train_form
+CLG_FORM_MODEL = 0
+CLG_FORM_PREDICTION = 1
+CLG_FORM_TRAINING = 2
+
 # clg_dtype
 CLG_DTYPE_NONE = 0
 CLG_FLOAT32 = 1
@@ -554,6 +559,8 @@ class clg_train_options(Structure):
         ("clip_norm", c_double),
         ("accumulate", c_uint32),
         ("session", c_void_p),
+        ("batchnorm", c_int),
+        ("population_variance", c_bool),
     ]
 
 

@@ -38,6 +38,11 @@ SCHEDULES = {
     "linear": c.CLG_SCHEDULE_LINEAR,
     "cosine": c.CLG_SCHEDULE_COSINE,
 }
+FORMS = {
+    "model": c.CLG_FORM_MODEL,
+    "prediction": c.CLG_FORM_PREDICTION,
+    "training": c.CLG_FORM_TRAINING,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +71,9 @@ class Trainer:
         after warmup_steps.
     train, freeze: names of initializers, with "*" and "?".
     clip_value, clip_norm: limits of the gradients, 0: none. accumulate: batches of a step.
+    batchnorm: in which form BatchNormalization computes in steps: as in the "model", by its
+        running statistics ("prediction"), or by those of the batch, which move the running ones
+        ("training"). population_variance: these are of the batch, not of the sample as PyTorch's.
 
     Equal inputs give equal bits. One call at a time: others raise Busy.
     """
@@ -103,6 +111,8 @@ class Trainer:
         clip_value: float = 0.0,
         clip_norm: float = 0.0,
         accumulate: int = 1,
+        batchnorm: str = "model",
+        population_variance: bool = False,
         kernels: str = "auto",
     ):
         self.model = model if isinstance(model, Model) else Model(model)
@@ -150,6 +160,8 @@ class Trainer:
             clip_norm=clip_norm,
             accumulate=accumulate,
             session=ctypes.addressof(session),
+            batchnorm=enum_value(FORMS, batchnorm, "batchnorm"),
+            population_variance=bool(population_variance),
         )
         self.context = shared_context(device)
         model_pointer, context_pointer = self.model._handle.pointer, self.context._handle.pointer

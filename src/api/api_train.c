@@ -44,6 +44,12 @@ static clg_status check_limit(const char *what, double x)
     return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_trainer_create: %s is %g", what, x);
 }
 
+static clg_status check_form(const char *what, clg_train_form form)
+{
+    if (form >= CLG_FORM_MODEL && form <= CLG_FORM_TRAINING) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_trainer_create: %s is %d", what, (int)form);
+}
+
 static clg_status read_patterns(const char *what, const char *const *patterns, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -62,6 +68,7 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
                    .clip_norm = given->clip_norm},
         .schedule = CLG_SCHEDULE_OPTIONS_INIT,
         .patterns = {given->train, given->freeze, given->n_train, given->n_freeze},
+        .forms = {given->batchnorm, given->population_variance},
         .n_batches = given->accumulate ? given->accumulate : 1};
     API_OPTIONS(given->loss, out->loss);
     API_OPTIONS(given->optimizer, out->update.options);
@@ -69,6 +76,7 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
     out->update.scales = out->n_batches > 1;
     CLG_TRY(check_limit("clip_value", given->clip_value));
     CLG_TRY(check_limit("clip_norm", given->clip_norm));
+    CLG_TRY(check_form("batchnorm", given->batchnorm));
     CLG_TRY(read_patterns("train", given->train, given->n_train));
     return read_patterns("freeze", given->freeze, given->n_freeze);
 }

@@ -182,13 +182,13 @@ static value_id pair(making *m, const char *op_type, value_id a, value_id b)
     return add(m, op_type, 2, (value_id[]){a, b});
 }
 
-static value_id add_input(making *m, const char *name, int64_t n)
+static value_id add_input(making *m, const char *name, clg_dtype dtype, int64_t n)
 {
     value_id v = VALUE_NONE;
     if (m->status == CLG_OK) m->status = graph_add_value(m->graph, name, &v);
     if (m->status == CLG_OK) m->status = graph_add_input(m->graph, v);
     if (m->status != CLG_OK) return VALUE_NONE;
-    m->graph->values[v].dtype = m->dtype;
+    m->graph->values[v].dtype = dtype;
     m->graph->values[v].dims = (shape){.rank = 1, .dims = {n}};
     return v;
 }
@@ -196,7 +196,7 @@ static value_id add_input(making *m, const char *name, int64_t n)
 /* Sets the numbers to views of the input of this name. */
 static void split_numbers(making *m)
 {
-    const value_id all = add_input(m, "numbers", OPTIMIZER_N_NUMBERS);
+    const value_id all = add_input(m, "numbers", m->dtype, OPTIMIZER_N_NUMBERS);
     for (int64_t i = 0; i < OPTIMIZER_N_NUMBERS && m->status == CLG_OK; i++) {
         value_id ends[3] = {all};
         m->status = graph_add_ints(m->graph, 1, &i, &ends[1]);
@@ -234,23 +234,27 @@ static void add_output(making *m, value_id v)
     if (m->status == CLG_OK) m->status = graph_add_output(m->graph, v);
 }
 
-static void make(making *m, int64_t n)
+static void make(making *m, const optimizer_size *size)
 {
+    const int64_t n = size->n;
     const optimizer_kind *kind = kind_of(&m->update->options);
     value_id norm = VALUE_NONE;
     char name[24];
     split_numbers(m);
-    const value_id g = add_input(m, "g", n);
-    m->x = add_input(m, "x", n);
+    const value_id g = add_input(m, "g", m->dtype, n);
+    m->x = add_input(m, "x", m->dtype, n);
     for (size_t i = 0; i < kind->n_states; i++) {
         (void)snprintf(name, sizeof name, "s%zu", i + 1);
-        m->states[i] = add_input(m, name, n);
+        m->states[i] = add_input(m, name, m->dtype, n);
     }
     make_gradient(m, g, &norm);
     for (size_t i = 0; i < kind->n_states; i++) m->updated[i] = formula(m, kind->states[i]);
     add_output(m, formula(m, kind->x));
     for (size_t i = 0; i < kind->n_states; i++) add_output(m, m->updated[i]);
     if (norm != VALUE_NONE) add_output(m, norm);
+    if (size->n_statistics == 0) return;
+    value_id statistics = add_input(m, "new", size->statistics_dtype, size->n_statistics);
+    add_output(m, add(m, "Identity", 1, &statistics));
 }
 
 static clg_status begin(making *m, const char *name)
@@ -268,13 +272,13 @@ static clg_status end(making *m, graph **out_graph)
     return m->status;
 }
 
-clg_status optimizer_graph(const optimizer_update *update, clg_dtype dtype, int64_t n,
+clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph)
 {
-    making m = {.update = update, .dtype = dtype};
+    making m = {.update = update, .dtype = size->dtype};
     *out_graph = NULL;
     CLG_TRY(begin(&m, "update"));
-    if (m.status == CLG_OK) make(&m, n);
+    if (m.status == CLG_OK) make(&m, size);
     return end(&m, out_graph);
 }
 
@@ -283,7 +287,7 @@ clg_status optimizer_sum_graph(clg_dtype dtype, int64_t n, graph **out_graph)
     making m = {.dtype = dtype};
     *out_graph = NULL;
     CLG_TRY(begin(&m, "sum"));
-    const value_id sum = add_input(&m, "sum", n), g = add_input(&m, "g", n);
+    const value_id sum = add_input(&m, "sum", dtype, n), g = add_input(&m, "g", dtype, n);
     add_output(&m, pair(&m, "Add", sum, g));
     return end(&m, out_graph);
 }

@@ -8,26 +8,34 @@
 #define CLG_TRAIN_TRAINER_H
 
 #include "session/session.h"
+#include "train/forms.h"
 #include "train/optimizer.h"
 #include "train/parameters.h"
 #include "train/schedule.h"
 
-/* The tensors that hold one number for each element of the parameters. */
+/* The tensors that hold one number for each element of the parameters or of the running statistics,
+ * which may be none. */
 typedef enum trainer_tensor {
     TRAINER_PARAMETERS,
     TRAINER_GRADIENTS, /* sums of those of a step's batches */
     TRAINER_BATCH,     /* gradients of the second and later batches of a step; NULL if it has one */
-    TRAINER_STATES,    /* the first of OPTIMIZER_MAX_STATES */
+    TRAINER_STATISTICS,
+    TRAINER_NEW,    /* statistics after the first, third ... batch of a step */
+    TRAINER_NEWER,  /* after the second, fourth ...; NULL if it has one */
+    TRAINER_STATES, /* the first of OPTIMIZER_MAX_STATES */
     TRAINER_N_TENSORS = TRAINER_STATES + OPTIMIZER_MAX_STATES
 } trainer_tensor;
 
 struct clg_trainer {
     atomic_bool busy;
-    clg_model *model;       /* as given; a reference */
-    clg_model *with_loss;   /* owns the names of parameters */
-    clg_model *cut;         /* the same with the parameters as inputs */
+    clg_model *model;     /* as given, but for what forms_separate changes; a reference */
+    clg_model *with_loss; /* owns the names of parameters */
+    /* The same in the form of training, with parameters and statistics as inputs; outputs: the
+     * loss, new statistics. */
+    clg_model *cut;
     device_context *device; /* a reference */
-    parameter_list parameters;
+    parameter_list parameters, statistics;
+    train_forms forms;
     optimizer_update update;
     clg_schedule_options schedule;
     clg_loss_options loss; /* without its names */
@@ -46,6 +54,7 @@ typedef struct trainer_options {
     clg_loss_options loss;
     optimizer_update update;
     clg_schedule_options schedule;
+    train_forms forms;
     parameter_patterns patterns;
     uint32_t n_batches;
     exec_options exec;
@@ -69,7 +78,10 @@ clg_status trainer_give(clg_session *s, const char *name, clg_value *v);
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value);
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats);
 clg_status trainer_evaluate(clg_trainer *t, double *out_loss);
-/* Returns the part of a tensor that belongs to the parameter of this name; borrowed. NOT_FOUND. */
+/* Returns what the elements of a tensor belong to. */
+const parameter_list *trainer_list(const clg_trainer *t, trainer_tensor which);
+/* Returns the part of a tensor that belongs to the parameter of this name, or with
+ * TRAINER_PARAMETERS to the statistic; borrowed. NOT_FOUND. */
 clg_status trainer_view(const clg_trainer *t, trainer_tensor which, const char *name,
                         clg_value **out_view);
 clg_status trainer_model(const clg_trainer *t, clg_model **out_model);

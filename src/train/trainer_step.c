@@ -19,7 +19,7 @@ void trainer_leave(clg_trainer *t) { atomic_store(&t->busy, false); }
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
 {
     char shown[NAME_TEXT_BYTES];
-    if (parameters_get(&t->parameters, name))
+    if (parameters_get(&t->parameters, name) || parameters_get(&t->statistics, name))
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is a parameter, not an input",
                          name_text(name, shown));
     CLG_TRY(trainer_give(t->gradients, name, value));
@@ -45,6 +45,23 @@ static clg_status run(clg_session *s, size_t index, double *out)
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
+/* Makes the batch read the statistics that the one before it gave. */
+static clg_status chain_statistics(clg_trainer *t)
+{
+    clg_value *const *now = t->views[t->n_done == 0       ? TRAINER_STATISTICS
+                                     : t->n_done % 2 == 1 ? TRAINER_NEW
+                                                          : TRAINER_NEWER];
+    clg_value *const *to = t->views[t->n_done % 2 == 0 ? TRAINER_NEW : TRAINER_NEWER];
+    for (size_t i = 0; i < t->statistics.n; i++)
+        CLG_TRY(trainer_give(t->gradients, t->statistics.names[i], now[i]));
+    CLG_TRY(session_enter(t->gradients));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
+        status = session_bind_output(t->gradients, t->parameters.n + 1 + i, to[i]);
+    session_leave(t->gradients);
+    return status;
+}
+
 static clg_status bind_gradients(clg_trainer *t, trainer_tensor to)
 {
     CLG_TRY(session_enter(t->gradients));
@@ -61,6 +78,7 @@ static clg_status add_batch(clg_trainer *t)
     double loss;
     if (t->n_batches > 1 && t->n_done <= 1)
         CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
+    if (t->n_batches > 1 && t->statistics.n > 0) CLG_TRY(chain_statistics(t));
     CLG_TRY(run(t->gradients, t->parameters.n, &loss));
     if (t->n_done > 0) CLG_TRY(run(t->sums, 0, NULL));
     t->loss_sum = (t->n_done > 0 ? t->loss_sum : 0) + loss;
@@ -124,21 +142,24 @@ clg_status trainer_view(const clg_trainer *t, trainer_tensor which, const char *
 {
     char shown[NAME_TEXT_BYTES];
     const parameter *p = parameters_get(&t->parameters, name);
+    if (!p && which == TRAINER_PARAMETERS) {
+        which = TRAINER_STATISTICS;
+        p = parameters_get(&t->statistics, name);
+    }
     if (!p)
         return error_set(CLG_ERROR_NOT_FOUND, "there is no parameter '%s'", name_text(name, shown));
-    *out_view = t->views[which][p - t->parameters.items];
+    *out_view = t->views[which][p - trainer_list(t, which)->items];
     return CLG_OK;
 }
 
-/* Replaces an initializer by what the parameter is now. */
-static clg_status write_back(const clg_trainer *t, graph *g, size_t i)
+/* Replaces an initializer by what the parameter or statistic is now. */
+static clg_status write_back(const clg_trainer *t, graph *g, trainer_tensor which, size_t i)
 {
-    const parameter *p = &t->parameters.items[i];
+    const parameter *p = &trainer_list(t, which)->items[i];
     value *v = &g->values[graph_find_value(g, p->name)];
     tensor *now;
     CLG_TRY(tensor_create(p->initial->dtype, &p->initial->dims, &now));
-    const clg_status status =
-        value_read(t->views[TRAINER_PARAMETERS][i], now->data, now->size_bytes);
+    const clg_status status = value_read(t->views[which][i], now->data, now->size_bytes);
     if (status != CLG_OK) {
         tensor_free(now);
         return status;
@@ -153,7 +174,10 @@ clg_status trainer_model(const clg_trainer *t, clg_model **out_model)
     graph *g;
     CLG_TRY(graph_clone(t->model->graph, &g));
     clg_status status = CLG_OK;
-    for (size_t i = 0; i < t->parameters.n && status == CLG_OK; i++) status = write_back(t, g, i);
+    for (size_t i = 0; i < t->parameters.n && status == CLG_OK; i++)
+        status = write_back(t, g, TRAINER_PARAMETERS, i);
+    for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
+        status = write_back(t, g, TRAINER_STATISTICS, i);
     if (status != CLG_OK) {
         graph_free(g);
         return status;

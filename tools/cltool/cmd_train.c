@@ -139,7 +139,8 @@ static int open_trainer(training *t)
     given.clip_norm = o->clip_norm;
     given.accumulate = (uint32_t)o->accumulate;
     given.session = &session;
-    int code = engine_open(o, false, &t->engine.context);
+    int code = train_words_modes(o, &given);
+    if (code == CODE_DONE) code = engine_open(o, false, &t->engine.context);
     if (code != CODE_DONE) return code;
     interrupt_begin_computing();
     const clg_status status =

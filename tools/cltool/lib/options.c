@@ -116,6 +116,9 @@ static const option_row rows[] = {
      "scale gradients down to this norm of all"},
     {"clip-value", 0, KIND_REAL, AT(clip_value), OPTIONS_TRAIN, "R",
      "cut elements of gradients to this size"},
+    {"batchnorm", 0, KIND_TEXT, AT(batchnorm), OPTIONS_TRAIN, "FORM",
+     "BatchNormalization computes as in the model (default), by its statistics ('fixed'), or by "
+     "those of the batch ('training'), which move its own; 'training:population_variance=1'"},
     {"checkpoint", 0, KIND_TEXT, AT(checkpoint), OPTIONS_TRAIN, "FILE.npz",
      "save the training there at the end, and when it is interrupted"},
     {"every", 0, KIND_SIZE, AT(every), OPTIONS_TRAIN, "N", "and every N steps"},

@@ -79,6 +79,14 @@ static const field schedule_fields[] = {
     SCHEDULE(period, FIELD_COUNT),       SCHEDULE(total_steps, FIELD_COUNT),
     SCHEDULE(warmup_steps, FIELD_COUNT), {NULL, FIELD_BOOL, 0}};
 
+static const kind batchnorm_forms[] = {{"model", CLG_FORM_MODEL},
+                                       {"fixed", CLG_FORM_PREDICTION},
+                                       {"training", CLG_FORM_TRAINING},
+                                       {NULL, 0}};
+static const field batchnorm_fields[] = {
+    {"population_variance", FIELD_BOOL, offsetof(clg_train_options, population_variance)},
+    {NULL, FIELD_BOOL, 0}};
+
 /* Returns "a, b, c" of names that are `stride` bytes apart, up to a NULL; free(). */
 static char *list_names(const char *const *first, size_t stride)
 {
@@ -179,5 +187,15 @@ int train_words_schedule(const char *word, clg_schedule_options *out)
     int found;
     const int code = read_words("--schedule", word, schedules, schedule_fields, &found, out);
     out->kind = (clg_schedule)found;
+    return code;
+}
+
+int train_words_modes(const options *o, clg_train_options *out)
+{
+    int found = CLG_FORM_MODEL;
+    const int code = o->batchnorm ? read_words("--batchnorm", o->batchnorm, batchnorm_forms,
+                                               batchnorm_fields, &found, out)
+                                  : CODE_DONE;
+    out->batchnorm = (clg_train_form)found;
     return code;
 }
