@@ -169,11 +169,16 @@ typedef struct clg_train_options {
     /* Running variances are of the batch, as ONNX defines them; else of the sample, with n - 1 in
      * place of n, as PyTorch does, which refuses batches of one value. */
     bool population_variance;
+    /* Dropout: in the form of training it drops, in CLG_FORM_MODEL where training_mode is true (up
+     * to opset 6, is_test 0). What is dropped follows from `seed`, the step, its batch and the
+     * node, as the numbers of other random operators do; an attribute seed is not read. */
+    clg_train_form dropout;
+    uint64_t seed;
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL,          \
-            CLG_FORM_MODEL, false                                                                  \
+            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0                                               \
     }
 
 typedef struct clg_train_stats {

@@ -561,6 +561,8 @@ class clg_train_options(Structure):
         ("session", c_void_p),
         ("batchnorm", c_int),
         ("population_variance", c_bool),
+        ("dropout", c_int),
+        ("seed", c_uint64),
     ]
 
 

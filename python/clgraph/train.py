@@ -74,6 +74,8 @@ class Trainer:
     batchnorm: in which form BatchNormalization computes in steps: as in the "model", by its
         running statistics ("prediction"), or by those of the batch, which move the running ones
         ("training"). population_variance: these are of the batch, not of the sample as PyTorch's.
+    dropout: whether Dropout drops in steps: as in the "model", never ("prediction"), or always
+        ("training"); what is dropped follows from `seed` and the step.
 
     Equal inputs give equal bits. One call at a time: others raise Busy.
     """
@@ -113,6 +115,8 @@ class Trainer:
         accumulate: int = 1,
         batchnorm: str = "model",
         population_variance: bool = False,
+        dropout: str = "model",
+        seed: int = 0,
         kernels: str = "auto",
     ):
         self.model = model if isinstance(model, Model) else Model(model)
@@ -162,6 +166,8 @@ class Trainer:
             session=ctypes.addressof(session),
             batchnorm=enum_value(FORMS, batchnorm, "batchnorm"),
             population_variance=bool(population_variance),
+            dropout=enum_value(FORMS, dropout, "dropout"),
+            seed=seed,
         )
         self.context = shared_context(device)
         model_pointer, context_pointer = self.model._handle.pointer, self.context._handle.pointer

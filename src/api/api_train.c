@@ -68,7 +68,8 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
                    .clip_norm = given->clip_norm},
         .schedule = CLG_SCHEDULE_OPTIONS_INIT,
         .patterns = {given->train, given->freeze, given->n_train, given->n_freeze},
-        .forms = {given->batchnorm, given->population_variance},
+        .forms = {given->batchnorm, given->dropout, given->population_variance},
+        .seed = given->seed,
         .n_batches = given->accumulate ? given->accumulate : 1};
     API_OPTIONS(given->loss, out->loss);
     API_OPTIONS(given->optimizer, out->update.options);
@@ -77,6 +78,7 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
     CLG_TRY(check_limit("clip_value", given->clip_value));
     CLG_TRY(check_limit("clip_norm", given->clip_norm));
     CLG_TRY(check_form("batchnorm", given->batchnorm));
+    CLG_TRY(check_form("dropout", given->dropout));
     CLG_TRY(read_patterns("train", given->train, given->n_train));
     return read_patterns("freeze", given->freeze, given->n_freeze);
 }

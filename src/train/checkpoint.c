@@ -49,7 +49,10 @@ static void write_settings(const clg_trainer *t, strbuf *out)
                    {"clip_norm", t->update.clip_norm},
                    {"accumulate", (double)t->n_batches},
                    {"batchnorm", t->forms.batchnorm},
-                   {"population_variance", t->forms.population_variance}};
+                   {"population_variance", t->forms.population_variance},
+                   {"dropout", t->forms.dropout},
+                   {"seed_high", (double)(t->seed >> 32)},
+                   {"seed_low", (double)(t->seed & UINT32_MAX)}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         strbuf_printf(out, "%s %.17g\n", numbers[i].name, numbers[i].number);
 }

@@ -254,9 +254,95 @@ static clg_status predict_batchnorms(graph *g)
     return status;
 }
 
+/* ---- Dropout --------------------------------------------------------------------------------- */
+
+/* The lowest version of Dropout whose ratio and training_mode are inputs, and whose mask is bool. */
+#define DROPOUT_OPSET GRAPH_ADDED_OPSET
+
+static bool is_dropout(const node *n)
+{
+    return n->domain[0] == '\0' && strcmp(n->op_type, "Dropout") == 0 && !n->removed;
+}
+
+/* Returns whether a Dropout drops, as its node says. Its input training_mode may be unknown. */
+static bool dropout_trains(const graph *g, const node *n)
+{
+    if (n->opset < 7) return node_int(n, "is_test", 0) == 0;
+    if (!node_has_input(n, 2)) return false;
+    const tensor *training = g->values[n->inputs[2]].constant;
+    return !training || (training->n_elements > 0 && tensor_get_int(training, 0) != 0);
+}
+
+static clg_status add_bool(graph *g, bool is, value_id *out_value)
+{
+    const shape scalar = shape_scalar();
+    tensor *t;
+    CLG_TRY(tensor_create(CLG_BOOL, &scalar, &t));
+    tensor_set_int(t, 0, is);
+    const clg_status status = graph_add_constant(g, "", t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+/* Sets *ratio to the share that is dropped: the input, or a constant of the attribute. */
+static clg_status find_ratio(graph *g, const node *n, value_id *ratio)
+{
+    *ratio = node_has_input(n, 1) ? n->inputs[1] : VALUE_NONE;
+    if (*ratio != VALUE_NONE) return CLG_OK;
+    return graph_add_number(g, CLG_FLOAT32, (double)node_float(n, "ratio", 0.5f), ratio);
+}
+
+/* Replaces a Dropout by one that drops or not. Masks of steps follow from the trainer's seed, in
+ * place of an attribute seed, which would make them equal in all steps. */
+static clg_status set_dropout(graph *g, node_id id, const uint32_t *uses, bool trains)
+{
+    char shown[NODE_TEXT_BYTES];
+    const node old = g->nodes[id];
+    value_id inputs[3] = {old.inputs[0]};
+    node_id made;
+    const bool has_mask =
+        old.n_outputs > 1 && old.outputs[1] != VALUE_NONE && uses[old.outputs[1]] > 0;
+    if (has_mask && old.opset < 10)
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                         "%s: before opset 10 its mask is not bool, and cannot be trained",
+                         node_text(&old, shown));
+    if (trains) CLG_TRY(find_ratio(g, &old, &inputs[1]));
+    if (trains) CLG_TRY(add_bool(g, true, &inputs[2]));
+    graph_remove_node(g, id);
+    CLG_TRY(graph_add_node(g, "", "Dropout", old.name, trains ? 3 : 1, inputs, has_mask ? 2 : 1,
+                           old.outputs, &made));
+    g->nodes[made].opset = DROPOUT_OPSET;
+    return CLG_OK;
+}
+
+/* Makes the nodes of a graph drop or not; CLG_FORM_MODEL: as they do. Subgraphs stay. */
+static clg_status set_dropouts(graph *g, clg_train_form form)
+{
+    uint32_t *uses;
+    const size_t n_nodes = g->n_nodes;
+    clg_status status = CLG_OK;
+    CLG_TRY(graph_count_uses(g, &uses));
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
+        if (!is_dropout(&g->nodes[i])) continue;
+        const bool is = dropout_trains(g, &g->nodes[i]),
+                   trains = form == CLG_FORM_MODEL ? is : form == CLG_FORM_TRAINING;
+        const bool is_unknown =
+            is && g->nodes[i].opset >= 7 && !g->values[g->nodes[i].inputs[2]].constant;
+        if (form == CLG_FORM_MODEL && is_unknown) continue; /* the gradient refuses it */
+        if (is || trains) status = set_dropout(g, i, uses, trains);
+    }
+    memory_free(uses);
+    return status;
+}
+
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-clg_status forms_predict(graph *g) { return predict_batchnorms(g); }
+clg_status forms_predict(graph *g)
+{
+    CLG_TRY(predict_batchnorms(g));
+    CLG_TRY(set_dropouts(g, CLG_FORM_PREDICTION));
+    return graph_compact(g);
+}
 
 clg_status forms_train(graph *g, const train_forms *forms, const parameter_list *statistics,
                        value_id *out_running)
@@ -268,5 +354,6 @@ clg_status forms_train(graph *g, const train_forms *forms, const parameter_list 
     if (forms->batchnorm == CLG_FORM_PREDICTION) CLG_TRY(predict_batchnorms(g));
     for (node_id i = 0; i < n_nodes; i++)
         if (may_train(&g->nodes[i], forms->batchnorm)) CLG_TRY(train_batchnorm(&t, i));
+    CLG_TRY(set_dropouts(g, forms->dropout));
     return graph_compact(g);
 }

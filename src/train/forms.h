@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The forms of a model's graph: that of training, where BatchNormalization uses the statistics of
- * the batch and gives new running ones, and that of prediction.
+ * the batch and gives new running ones and Dropout drops, and that of prediction.
  */
 #ifndef CLG_TRAIN_FORMS_H
 #define CLG_TRAIN_FORMS_H
@@ -11,7 +11,7 @@
 #include <clgraph/train.h>
 
 typedef struct train_forms {
-    clg_train_form batchnorm;
+    clg_train_form batchnorm, dropout;
     bool population_variance; /* in running statistics; else that of the sample, as PyTorch's */
 } train_forms;
 
@@ -29,7 +29,8 @@ clg_status forms_find_statistics(const clg_model *model, const char *loss,
 /* Puts a graph into the form of training. out_running[i]: the new value of statistic i. */
 clg_status forms_train(graph *g, const train_forms *forms, const parameter_list *statistics,
                        value_id *out_running);
-/* Puts a graph into the form of prediction, but for nodes whose statistics something reads. */
+/* Puts a graph into the form of prediction, but for BatchNormalization whose new statistics are
+ * read. */
 clg_status forms_predict(graph *g);
 
 #endif

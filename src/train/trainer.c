@@ -287,6 +287,7 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
     t->update = options->update;
     t->schedule = options->schedule;
     t->forms = options->forms;
+    t->seed = options->seed;
     t->loss = options->loss;
     t->loss.output = t->loss.target = NULL;
     t->n_batches = options->n_batches;

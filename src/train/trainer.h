@@ -47,6 +47,7 @@ struct clg_trainer {
     size_t n_done;     /* batches of the step in progress */
     double loss_sum;   /* of these */
     uint64_t n_steps;
+    uint64_t seed; /* of random numbers in steps */
 };
 
 /* What clg_trainer_create takes, with everything decided. */
@@ -57,6 +58,7 @@ typedef struct trainer_options {
     train_forms forms;
     parameter_patterns patterns;
     uint32_t n_batches;
+    uint64_t seed;
     exec_options exec;
     clg_cancel *cancel;
     clg_progress_callback progress;

@@ -4,6 +4,8 @@
  */
 #include "train/trainer.h"
 
+#include "base/hash.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -16,14 +18,23 @@ clg_status trainer_enter(clg_trainer *t)
 
 void trainer_leave(clg_trainer *t) { atomic_store(&t->busy, false); }
 
+static bool has_input(const clg_session *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (strcmp(session_input_port(s, i)->name, name) == 0) return true;
+    return false;
+}
+
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
 {
     char shown[NAME_TEXT_BYTES];
     if (parameters_get(&t->parameters, name) || parameters_get(&t->statistics, name))
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is a parameter, not an input",
                          name_text(name, shown));
-    CLG_TRY(trainer_give(t->gradients, name, value));
-    return trainer_give(t->evaluation, name, value);
+    /* A form may not read an input, such as training_mode. */
+    const bool trains = has_input(t->gradients, name);
+    if (trains || !has_input(t->evaluation, name)) CLG_TRY(trainer_give(t->gradients, name, value));
+    return has_input(t->evaluation, name) ? trainer_give(t->evaluation, name, value) : CLG_OK;
 }
 
 /* Runs a session, and reads the number that is its output `index`, unless out is NULL. */
@@ -41,6 +52,17 @@ static clg_status run(clg_session *s, size_t index, double *out)
     }
     session_leave(s);
     return status;
+}
+
+/* Makes the random numbers of the next run of a session a function of the trainer's seed and of the
+ * batch's place in the training. */
+static clg_status seed_batch(const clg_trainer *t, clg_session *s)
+{
+    const uint64_t place[] = {t->n_steps, t->n_done};
+    CLG_TRY(session_enter(s));
+    session_set_seed(s, hash_bytes(place, sizeof place, t->seed));
+    session_leave(s);
+    return CLG_OK;
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -79,6 +101,7 @@ static clg_status add_batch(clg_trainer *t)
     if (t->n_batches > 1 && t->n_done <= 1)
         CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
     if (t->n_batches > 1 && t->statistics.n > 0) CLG_TRY(chain_statistics(t));
+    CLG_TRY(seed_batch(t, t->gradients));
     CLG_TRY(run(t->gradients, t->parameters.n, &loss));
     if (t->n_done > 0) CLG_TRY(run(t->sums, 0, NULL));
     t->loss_sum = (t->n_done > 0 ? t->loss_sum : 0) + loss;

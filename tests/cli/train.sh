@@ -92,6 +92,7 @@ show "${labelled[@]}" --optimizer sgd:momentum=1 -o a.onnx -q
 show "${labelled[@]}" --schedule step:period=0.5 -o a.onnx -q
 show "${labelled[@]}" --batchnorm sometimes -o a.onnx -q
 show "${labelled[@]}" --batchnorm training:momentum=1 -o a.onnx -q
+show "${labelled[@]}" --dropout 0.5 -o a.onnx -q
 show "${labelled[@]}" --train nothing -o a.onnx -q
 show "${labelled[@]}" --validation 1 -o a.onnx -q
 show "${labelled[@]}" --resume -o a.onnx -q

@@ -105,7 +105,8 @@ static const option_row rows[] = {
      "rows of a batch (default: what the model fixes, else 32)"},
     {"epochs", 0, KIND_SIZE, AT(epochs), OPTIONS_TRAIN, "N", "passes over the rows (default 10)"},
     {"accumulate", 0, KIND_SIZE, AT(accumulate), OPTIONS_TRAIN, "N", "batches of a step"},
-    {"seed", 0, KIND_SIZE0, AT(seed), OPTIONS_TRAIN, "N", "of the order of rows (default 0)"},
+    {"seed", 0, KIND_SIZE0, AT(seed), OPTIONS_TRAIN, "N",
+     "of the order of rows, and of what Dropout drops (default 0)"},
     {"validation", 0, KIND_REAL, AT(validation), OPTIONS_TRAIN, "SHARE",
      "part of the rows that is kept apart, and whose loss each epoch shows"},
     {"train", 0, KIND_LIST, AT(trained), OPTIONS_TRAIN, "PATTERN",
@@ -119,6 +120,8 @@ static const option_row rows[] = {
     {"batchnorm", 0, KIND_TEXT, AT(batchnorm), OPTIONS_TRAIN, "FORM",
      "BatchNormalization computes as in the model (default), by its statistics ('fixed'), or by "
      "those of the batch ('training'), which move its own; 'training:population_variance=1'"},
+    {"dropout", 0, KIND_TEXT, AT(dropout), OPTIONS_TRAIN, "FORM",
+     "Dropout drops as in the model (default), always ('on') or never ('off')"},
     {"checkpoint", 0, KIND_TEXT, AT(checkpoint), OPTIONS_TRAIN, "FILE.npz",
      "save the training there at the end, and when it is interrupted"},
     {"every", 0, KIND_SIZE, AT(every), OPTIONS_TRAIN, "N", "and every N steps"},

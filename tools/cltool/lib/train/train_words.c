@@ -87,6 +87,10 @@ static const field batchnorm_fields[] = {
     {"population_variance", FIELD_BOOL, offsetof(clg_train_options, population_variance)},
     {NULL, FIELD_BOOL, 0}};
 
+static const kind dropout_forms[] = {
+    {"model", CLG_FORM_MODEL}, {"off", CLG_FORM_PREDICTION}, {"on", CLG_FORM_TRAINING}, {NULL, 0}};
+static const field no_fields[] = {{NULL, FIELD_BOOL, 0}};
+
 /* Returns "a, b, c" of names that are `stride` bytes apart, up to a NULL; free(). */
 static char *list_names(const char *const *first, size_t stride)
 {
@@ -190,12 +194,22 @@ int train_words_schedule(const char *word, clg_schedule_options *out)
     return code;
 }
 
+/* Reads a word, unless it is NULL, for *out_kind. */
+static int read_mode(const char *option, const char *word, const kind *kinds, const field *fields,
+                     int *out_kind, void *out)
+{
+    return word ? read_words(option, word, kinds, fields, out_kind, out) : CODE_DONE;
+}
+
 int train_words_modes(const options *o, clg_train_options *out)
 {
-    int found = CLG_FORM_MODEL;
-    const int code = o->batchnorm ? read_words("--batchnorm", o->batchnorm, batchnorm_forms,
-                                               batchnorm_fields, &found, out)
-                                  : CODE_DONE;
-    out->batchnorm = (clg_train_form)found;
+    int batchnorm = CLG_FORM_MODEL, dropout = CLG_FORM_MODEL;
+    int code =
+        read_mode("--batchnorm", o->batchnorm, batchnorm_forms, batchnorm_fields, &batchnorm, out);
+    if (code == CODE_DONE)
+        code = read_mode("--dropout", o->dropout, dropout_forms, no_fields, &dropout, NULL);
+    out->batchnorm = (clg_train_form)batchnorm;
+    out->dropout = (clg_train_form)dropout;
+    out->seed = o->seed;
     return code;
 }
