@@ -174,11 +174,12 @@ typedef struct clg_train_options {
      * node, as the numbers of other random operators do; an attribute seed is not read. */
     clg_train_form dropout;
     uint64_t seed;
+    bool step_metrics; /* steps count right predictions: a few kernels more, of losses of classes */
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL,          \
-            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0                                               \
+            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false                                        \
     }
 
 typedef struct clg_train_stats {
@@ -187,10 +188,25 @@ typedef struct clg_train_stats {
     double loss;          /* mean of the step's batches */
     double rate;          /* the step's learning rate */
     double gradient_norm; /* before clipping; NaN without clip_norm */
+    /* With step_metrics, of the step's batches: see clg_measures. */
+    uint64_t n_right, n_counted;
 } clg_train_stats;
 #define CLG_TRAIN_STATS_INIT                                                                       \
     {                                                                                              \
-        sizeof(clg_train_stats), 0, 0.0, 0.0, 0.0                                                  \
+        sizeof(clg_train_stats), 0, 0.0, 0.0, 0.0, 0, 0                                            \
+    }
+
+/* How well the model predicts a batch. */
+typedef struct clg_measures {
+    size_t struct_size;
+    double loss;
+    /* Of losses of classes, else 0: targets whose class has the largest y (the first of equal
+     * ones), and targets that count: all but ignore_index. */
+    uint64_t n_right, n_counted;
+} clg_measures;
+#define CLG_MEASURES_INIT                                                                          \
+    {                                                                                              \
+        sizeof(clg_measures), 0.0, 0, 0                                                            \
     }
 
 /* Creates a trainer. The model is not changed, and may be freed; parameters start as its
@@ -216,6 +232,9 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, cons
 CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
 /* Computes the loss of the inputs that are set in the form of prediction; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
+/* As clg_trainer_evaluate; counts right predictions too. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_measure(clg_trainer *trainer,
+                                                    clg_measures *out_measures);
 
 /* Returns the number of steps done; 0 for NULL. */
 CLG_API uint64_t clg_trainer_n_steps(const clg_trainer *trainer);

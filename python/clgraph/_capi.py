@@ -563,6 +563,7 @@ class clg_train_options(Structure):
         ("population_variance", c_bool),
         ("dropout", c_int),
         ("seed", c_uint64),
+        ("step_metrics", c_bool),
     ]
 
 
@@ -573,6 +574,17 @@ class clg_train_stats(Structure):
         ("loss", c_double),
         ("rate", c_double),
         ("gradient_norm", c_double),
+        ("n_right", c_uint64),
+        ("n_counted", c_uint64),
+    ]
+
+
+class clg_measures(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("loss", c_double),
+        ("n_right", c_uint64),
+        ("n_counted", c_uint64),
     ]
 
 
@@ -733,6 +745,7 @@ FUNCTIONS = {
     "clg_trainer_get_gradient": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_get_parameter": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_load": (c_int, [c_void_p, c_char_p]),
+    "clg_trainer_measure": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_model": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_n_parameters": (c_size_t, [c_void_p]),
     "clg_trainer_n_steps": (c_uint64, [c_void_p]),

@@ -47,13 +47,30 @@ FORMS = {
 
 @dataclasses.dataclass(frozen=True)
 class StepStats:
-    """What a step did: the mean loss of its batches, its learning rate, and with clip_norm the
-    norm of the gradients before clipping, else NaN."""
+    """What a step did: the mean loss of its batches, its learning rate, with clip_norm the norm of
+    the gradients before clipping, else NaN, and with step_metrics what Measures counts."""
 
     step: int
     loss: float
     rate: float
     gradient_norm: float
+    right: int = 0
+    counted: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Measures:
+    """The loss of a batch, and of losses of classes the number of targets whose class has the
+    largest output, and of those that count: all but ignore_index. Otherwise these are 0."""
+
+    loss: float
+    right: int
+    counted: int
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right predictions, NaN where nothing counts."""
+        return self.right / self.counted if self.counted else float("nan")
 
 
 class Trainer:
@@ -76,6 +93,7 @@ class Trainer:
         ("training"). population_variance: these are of the batch, not of the sample as PyTorch's.
     dropout: whether Dropout drops in steps: as in the "model", never ("prediction"), or always
         ("training"); what is dropped follows from `seed` and the step.
+    step_metrics: steps count right predictions too, of losses of classes.
 
     Equal inputs give equal bits. One call at a time: others raise Busy.
     """
@@ -117,6 +135,7 @@ class Trainer:
         population_variance: bool = False,
         dropout: str = "model",
         seed: int = 0,
+        step_metrics: bool = False,
         kernels: str = "auto",
     ):
         self.model = model if isinstance(model, Model) else Model(model)
@@ -168,6 +187,7 @@ class Trainer:
             population_variance=bool(population_variance),
             dropout=enum_value(FORMS, dropout, "dropout"),
             seed=seed,
+            step_metrics=bool(step_metrics),
         )
         self.context = shared_context(device)
         model_pointer, context_pointer = self.model._handle.pointer, self.context._handle.pointer
@@ -202,7 +222,9 @@ class Trainer:
         stats = init(c.clg_train_stats)
         pointer = self._handle.pointer
         waiting(lambda: check(lib.clg_trainer_step(pointer, ctypes.byref(stats))))
-        return StepStats(stats.step, stats.loss, stats.rate, stats.gradient_norm)
+        return StepStats(
+            stats.step, stats.loss, stats.rate, stats.gradient_norm, stats.n_right, stats.n_counted
+        )
 
     def evaluate(self, feed: Mapping[str, Any]) -> float:
         """Returns the loss of a batch; nothing changes."""
@@ -211,6 +233,14 @@ class Trainer:
         pointer = self._handle.pointer
         waiting(lambda: check(lib.clg_trainer_evaluate(pointer, ctypes.byref(loss))))
         return loss.value
+
+    def measure(self, feed: Mapping[str, Any]) -> Measures:
+        """As evaluate, with the number of right predictions."""
+        self._set(feed)
+        measures = init(c.clg_measures)
+        pointer = self._handle.pointer
+        waiting(lambda: check(lib.clg_trainer_measure(pointer, ctypes.byref(measures))))
+        return Measures(measures.loss, measures.n_right, measures.n_counted)
 
     @property
     def parameters(self) -> List[str]:

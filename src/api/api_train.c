@@ -33,7 +33,7 @@ clg_status clg_model_add_loss(const clg_model *model, const clg_loss_options *op
     *out_model = NULL;
     API_REQUIRE(model);
     API_OPTIONS(options, o);
-    return loss_add(model, &o, out_model);
+    return loss_add(model, &o, NULL, out_model);
 }
 
 /* ---- creation -------------------------------------------------------------------------------- */
@@ -70,6 +70,7 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
         .patterns = {given->train, given->freeze, given->n_train, given->n_freeze},
         .forms = {given->batchnorm, given->dropout, given->population_variance},
         .seed = given->seed,
+        .has_step_metrics = given->step_metrics,
         .n_batches = given->accumulate ? given->accumulate : 1};
     API_OPTIONS(given->loss, out->loss);
     API_OPTIONS(given->optimizer, out->update.options);
@@ -141,9 +142,22 @@ clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats)
 
 clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss)
 {
+    clg_measures ours = CLG_MEASURES_INIT;
     API_REQUIRE(out_loss);
     ENTER(trainer);
-    return leave(trainer, trainer_evaluate(trainer, out_loss));
+    const clg_status status = trainer_evaluate(trainer, &ours);
+    if (status == CLG_OK) *out_loss = ours.loss;
+    return leave(trainer, status);
+}
+
+clg_status clg_trainer_measure(clg_trainer *trainer, clg_measures *out_measures)
+{
+    clg_measures ours = CLG_MEASURES_INIT;
+    API_REQUIRE(out_measures);
+    ENTER(trainer);
+    clg_status status = trainer_evaluate(trainer, &ours);
+    if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_measures);
+    return leave(trainer, status);
 }
 
 uint64_t clg_trainer_n_steps(const clg_trainer *trainer) { return trainer ? trainer->n_steps : 0; }

@@ -252,7 +252,10 @@ static void know_y(adding *a)
     ops_facts_free(facts, n);
 }
 
-clg_status loss_add(const clg_model *model, const clg_loss_options *options, clg_model **out_model)
+bool loss_is_of_classes(clg_loss kind) { return rows[kind].class_op != NULL; }
+
+clg_status loss_add(const clg_model *model, const clg_loss_options *options,
+                    loss_values *out_values, clg_model **out_model)
 {
     CLG_TRY(check_options(options));
     CLG_TRY(model_require_data(model));
@@ -273,5 +276,6 @@ clg_status loss_add(const clg_model *model, const clg_loss_options *options, clg
         graph_free(a.graph);
         return a.status;
     }
+    if (out_values) *out_values = (loss_values){a.y, a.target};
     return model_create(a.graph, false, out_model);
 }

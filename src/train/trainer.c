@@ -131,7 +131,7 @@ static clg_status make_gradients(clg_trainer *t, clg_context *owner, const train
     for (size_t i = 0; i < list->n && status == CLG_OK; i++)
         status = bind(t->gradients, i, t->views[TRAINER_GRADIENTS][i]);
     for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
-        status = bind(t->gradients, list->n + 1 + i, t->views[TRAINER_NEW][i]);
+        status = bind(t->gradients, trainer_first_statistic(t) + i, t->views[TRAINER_NEW][i]);
     return status;
 }
 
@@ -198,16 +198,31 @@ static clg_status extract(const clg_trainer *t, const clg_model *m, clg_model **
     return status;
 }
 
-/* Puts g, the graph of the loss, into the form of training, and adds new statistics as outputs. */
+size_t trainer_first_statistic(const clg_trainer *t)
+{
+    return t->parameters.n + 1 + (t->has_step_metrics ? N_METRICS : 0);
+}
+
+/* Puts g, the graph of the loss, into the form of training, and adds metrics and new statistics as
+ * outputs. */
 static clg_status train_graph(const clg_trainer *t, graph *g)
 {
     const size_t n = t->statistics.n;
     value_id *running = memory_zalloc(n, sizeof *running);
     if (!running) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status = forms_train(g, &t->forms, &t->statistics, running);
+    clg_status status = CLG_OK;
+    if (t->has_step_metrics) status = metrics_add(g, &t->loss, &t->values);
+    if (status == CLG_OK) status = forms_train(g, &t->forms, &t->statistics, running);
     for (size_t i = 0; i < n && status == CLG_OK; i++) status = graph_add_output(g, running[i]);
     memory_free(running);
     return status;
+}
+
+/* Puts g, the graph of the loss, into the form of prediction, and adds metrics as outputs. */
+static clg_status predict_graph(const clg_trainer *t, graph *g)
+{
+    if (t->has_metrics) CLG_TRY(metrics_add(g, &t->loss, &t->values));
+    return forms_predict(g);
 }
 
 /* Makes the model of the loss in a form, with parameters and statistics as inputs. */
@@ -216,7 +231,7 @@ static clg_status make_form(const clg_trainer *t, bool trains, clg_model **out_m
     graph *g;
     clg_model *m;
     CLG_TRY(graph_clone(t->with_loss->graph, &g));
-    clg_status status = trains ? train_graph(t, g) : forms_predict(g);
+    clg_status status = trains ? train_graph(t, g) : predict_graph(t, g);
     if (status != CLG_OK) {
         graph_free(g);
         return status;
@@ -243,7 +258,9 @@ static clg_status separate(clg_trainer *t)
 static clg_status make_models(clg_trainer *t, const trainer_options *o)
 {
     CLG_TRY(separate(t));
-    CLG_TRY(loss_add(t->model, &o->loss, &t->with_loss));
+    CLG_TRY(loss_add(t->model, &o->loss, &t->values, &t->with_loss));
+    t->has_metrics = loss_is_of_classes(o->loss.kind);
+    t->has_step_metrics = t->has_metrics && o->has_step_metrics;
     const char *loss = t->with_loss->outputs[0].name;
     CLG_TRY(parameters_find(t->with_loss, loss, &o->patterns, &t->parameters));
     CLG_TRY(forms_find_statistics(t->with_loss, loss, &o->patterns, t->forms.batchnorm,

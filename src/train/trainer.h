@@ -9,6 +9,7 @@
 
 #include "session/session.h"
 #include "train/forms.h"
+#include "train/metrics.h"
 #include "train/optimizer.h"
 #include "train/parameters.h"
 #include "train/schedule.h"
@@ -30,10 +31,12 @@ struct clg_trainer {
     atomic_bool busy;
     clg_model *model;     /* as given, but for what forms_separate changes; a reference */
     clg_model *with_loss; /* owns the names of parameters */
+    loss_values values;   /* of with_loss */
     /* The same in the form of training, with parameters and statistics as inputs; outputs: the
-     * loss, new statistics. */
+     * loss, with has_step_metrics metrics, new statistics. */
     clg_model *cut;
-    device_context *device; /* a reference */
+    bool has_metrics, has_step_metrics; /* evaluations and steps have those of classes */
+    device_context *device;             /* a reference */
     parameter_list parameters, statistics;
     train_forms forms;
     optimizer_update update;
@@ -45,7 +48,9 @@ struct clg_trainer {
     clg_session *sums; /* NULL: a step has one batch */
     size_t n_batches;  /* of a step */
     size_t n_done;     /* batches of the step in progress */
-    double loss_sum;   /* of these */
+    /* of these: sums of losses and counts */
+    double loss_sum;
+    uint64_t n_right, n_counted;
     uint64_t n_steps;
     uint64_t seed; /* of random numbers in steps */
 };
@@ -59,6 +64,7 @@ typedef struct trainer_options {
     parameter_patterns patterns;
     uint32_t n_batches;
     uint64_t seed;
+    bool has_step_metrics;
     exec_options exec;
     clg_cancel *cancel;
     clg_progress_callback progress;
@@ -79,7 +85,10 @@ void trainer_leave(clg_trainer *t);
 clg_status trainer_give(clg_session *s, const char *name, clg_value *v);
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value);
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats);
-clg_status trainer_evaluate(clg_trainer *t, double *out_loss);
+clg_status trainer_evaluate(clg_trainer *t, clg_measures *out);
+/* Returns the index of the first new statistic among the outputs of t->gradients, after gradients,
+ * the loss and its metrics. */
+size_t trainer_first_statistic(const clg_trainer *t);
 /* Returns what the elements of a tensor belong to. */
 const parameter_list *trainer_list(const clg_trainer *t, trainer_tensor which);
 /* Returns the part of a tensor that belongs to the parameter of this name, or with

@@ -37,21 +37,31 @@ clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
     return has_input(t->evaluation, name) ? trainer_give(t->evaluation, name, value) : CLG_OK;
 }
 
-/* Runs a session, and reads the number that is its output `index`, unless out is NULL. */
-static clg_status run(clg_session *s, size_t index, double *out)
+/* Runs a session, and reads the numbers that are its n outputs from `index` on. */
+static clg_status run(clg_session *s, size_t index, size_t n, double *out)
 {
     clg_value *v;
     CLG_TRY(session_enter(s));
     clg_status status = session_run(s);
-    if (status == CLG_OK && out) {
-        status = session_output_host(s, index, &v);
-        if (status == CLG_OK) {
-            *out = tensor_get_float(v->host, 0);
-            value_free(v);
-        }
+    for (size_t i = 0; i < n && status == CLG_OK; i++) {
+        status = session_output_host(s, index + i, &v);
+        if (status != CLG_OK) break;
+        out[i] = tensor_get_float(v->host, 0);
+        value_free(v);
     }
     session_leave(s);
     return status;
+}
+
+/* Runs a session whose outputs from `index` on are the loss and, if it has them, metrics. */
+static clg_status run_loss(clg_session *s, size_t index, bool has_metrics, clg_measures *out)
+{
+    double numbers[1 + N_METRICS] = {0};
+    CLG_TRY(run(s, index, has_metrics ? 1 + N_METRICS : 1, numbers));
+    out->loss = numbers[0];
+    out->n_right = (uint64_t)numbers[1 + METRIC_RIGHT];
+    out->n_counted = (uint64_t)numbers[1 + METRIC_COUNTED];
+    return CLG_OK;
 }
 
 /* Makes the random numbers of the next run of a session a function of the trainer's seed and of the
@@ -79,7 +89,7 @@ static clg_status chain_statistics(clg_trainer *t)
     CLG_TRY(session_enter(t->gradients));
     clg_status status = CLG_OK;
     for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
-        status = session_bind_output(t->gradients, t->parameters.n + 1 + i, to[i]);
+        status = session_bind_output(t->gradients, trainer_first_statistic(t) + i, to[i]);
     session_leave(t->gradients);
     return status;
 }
@@ -97,14 +107,20 @@ static clg_status bind_gradients(clg_trainer *t, trainer_tensor to)
 /* Adds a batch's gradients to those of the step. */
 static clg_status add_batch(clg_trainer *t)
 {
-    double loss;
+    clg_measures m = CLG_MEASURES_INIT;
     if (t->n_batches > 1 && t->n_done <= 1)
         CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
     if (t->n_batches > 1 && t->statistics.n > 0) CLG_TRY(chain_statistics(t));
     CLG_TRY(seed_batch(t, t->gradients));
-    CLG_TRY(run(t->gradients, t->parameters.n, &loss));
-    if (t->n_done > 0) CLG_TRY(run(t->sums, 0, NULL));
-    t->loss_sum = (t->n_done > 0 ? t->loss_sum : 0) + loss;
+    CLG_TRY(run_loss(t->gradients, t->parameters.n, t->has_step_metrics, &m));
+    if (t->n_done > 0) CLG_TRY(run(t->sums, 0, 0, NULL));
+    if (t->n_done == 0) {
+        t->loss_sum = 0;
+        t->n_right = t->n_counted = 0;
+    }
+    t->loss_sum += m.loss;
+    t->n_right += m.n_right;
+    t->n_counted += m.n_counted;
     t->n_done++;
     return CLG_OK;
 }
@@ -133,9 +149,11 @@ static clg_status update(clg_trainer *t, clg_train_stats *stats)
     stats->rate = schedule_rate(&t->schedule, t->n_steps);
     stats->gradient_norm = (double)NAN;
     CLG_TRY(set_numbers(t, stats->rate));
-    CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options),
-                has_norm ? &stats->gradient_norm : NULL));
+    CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options), has_norm ? 1 : 0,
+                &stats->gradient_norm));
     stats->loss = t->loss_sum / (double)t->n_batches;
+    stats->n_right = t->n_right;
+    stats->n_counted = t->n_counted;
     t->n_steps++;
     return CLG_OK;
 }
@@ -153,9 +171,9 @@ clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
     return status;
 }
 
-clg_status trainer_evaluate(clg_trainer *t, double *out_loss)
+clg_status trainer_evaluate(clg_trainer *t, clg_measures *out)
 {
-    return run(t->evaluation, 0, out_loss);
+    return run_loss(t->evaluation, 0, t->has_metrics, out);
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
