@@ -145,6 +145,12 @@ typedef enum clg_train_form {
     CLG_FORM_TRAINING = 2
 } clg_train_form;
 
+/* What a step does whose loss, or norm of the gradients, is not finite. */
+typedef enum clg_on_nan {
+    CLG_ON_NAN_STOP = 0, /* fails */
+    CLG_ON_NAN_SKIP = 1  /* counts as a step, but changes no parameters */
+} clg_on_nan;
+
 typedef struct clg_train_options {
     size_t struct_size;
     const clg_loss_options *loss;           /* NULL: the model's only output is the loss */
@@ -175,11 +181,12 @@ typedef struct clg_train_options {
     clg_train_form dropout;
     uint64_t seed;
     bool step_metrics; /* steps count right predictions: a few kernels more, of losses of classes */
+    clg_on_nan on_nan;
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL,          \
-            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false                                        \
+            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false, CLG_ON_NAN_STOP                       \
     }
 
 typedef struct clg_train_stats {
@@ -190,10 +197,11 @@ typedef struct clg_train_stats {
     double gradient_norm; /* before clipping; NaN without clip_norm */
     /* With step_metrics, of the step's batches: see clg_measures. */
     uint64_t n_right, n_counted;
+    uint64_t skipped; /* steps so far without an update: CLG_ON_NAN_SKIP */
 } clg_train_stats;
 #define CLG_TRAIN_STATS_INIT                                                                       \
     {                                                                                              \
-        sizeof(clg_train_stats), 0, 0.0, 0.0, 0.0, 0, 0                                            \
+        sizeof(clg_train_stats), 0, 0.0, 0.0, 0.0, 0, 0, 0                                         \
     }
 
 /* How well the model predicts a batch. */
@@ -228,7 +236,9 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, cons
 /* Computes the gradients of a batch, and after `accumulate` batches updates the parameters: then
  * *out_stats, which may be NULL, has another step. After a failure the parameters are those of
  * before, unless the device was lost or failed in the update; gradients of earlier batches are
- * dropped. Errors: those of clg_session_run. */
+ * dropped. Errors: those of clg_session_run; DATA: the loss, or with clip_norm the norm of the
+ * gradients, is not finite: the message names step, rate and the first such value. Without
+ * clip_norm, gradients that are not finite while the loss is are found in the next step. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
 /* Computes the loss of the inputs that are set in the form of prediction; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
@@ -266,6 +276,14 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, 
  * unchanged unless the device failed. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_save(clg_trainer *trainer, const char *path);
 CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const char *path);
+/* Creates a session that predicts with parameters and running statistics as they are when it runs,
+ * in the trainer's memory, in the form of prediction: it has the model's outputs and inputs, and as
+ * further inputs, which are set, what is trained. It may outlive the trainer. A run must not be
+ * concurrent with a call that changes parameters; clones of the session have these inputs unset.
+ * For many predictions with the same parameters, a session of clg_trainer_model is faster: weights
+ * that are inputs are packed in each run. Errors: those of clg_session_create. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_session(clg_trainer *trainer,
+                                                    clg_session **out_session);
 /* Returns the model with parameters and running statistics as they are now as its initializers; its
  * nodes are in the forms that they had. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model);

@@ -103,6 +103,10 @@ CLG_FORM_MODEL = 0
 CLG_FORM_PREDICTION = 1
 CLG_FORM_TRAINING = 2
 
+# clg_on_nan
+CLG_ON_NAN_STOP = 0
+CLG_ON_NAN_SKIP = 1
+
 # clg_dtype
 CLG_DTYPE_NONE = 0
 CLG_FLOAT32 = 1
@@ -564,6 +568,7 @@ class clg_train_options(Structure):
         ("dropout", c_int),
         ("seed", c_uint64),
         ("step_metrics", c_bool),
+        ("on_nan", c_int),
     ]
 
 
@@ -576,6 +581,7 @@ class clg_train_stats(Structure):
         ("gradient_norm", c_double),
         ("n_right", c_uint64),
         ("n_counted", c_uint64),
+        ("skipped", c_uint64),
     ]
 
 
@@ -751,6 +757,7 @@ FUNCTIONS = {
     "clg_trainer_n_steps": (c_uint64, [c_void_p]),
     "clg_trainer_parameter": (c_void_p, [c_void_p, c_size_t]),
     "clg_trainer_save": (c_int, [c_void_p, c_char_p]),
+    "clg_trainer_session": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_set_input": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_set_parameter": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_step": (c_int, [c_void_p, c_void_p]),

@@ -13,6 +13,7 @@ from ._interrupt import waiting
 from ._library import Handle, check, encode_name, init, lib, names_array, string
 from .device import KERNELS, enum_value, shared_context
 from .model import Model, new_cancel
+from .session import InferenceSession
 from .value import Value
 
 LOSSES = {
@@ -43,12 +44,14 @@ FORMS = {
     "prediction": c.CLG_FORM_PREDICTION,
     "training": c.CLG_FORM_TRAINING,
 }
+ON_NAN = {"stop": c.CLG_ON_NAN_STOP, "skip": c.CLG_ON_NAN_SKIP}
 
 
 @dataclasses.dataclass(frozen=True)
 class StepStats:
     """What a step did: the mean loss of its batches, its learning rate, with clip_norm the norm of
-    the gradients before clipping, else NaN, and with step_metrics what Measures counts."""
+    the gradients before clipping, else NaN, with step_metrics what Measures counts, and how many
+    steps so far were skipped."""
 
     step: int
     loss: float
@@ -56,6 +59,7 @@ class StepStats:
     gradient_norm: float
     right: int = 0
     counted: int = 0
+    skipped: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +97,8 @@ class Trainer:
         ("training"). population_variance: these are of the batch, not of the sample as PyTorch's.
     dropout: whether Dropout drops in steps: as in the "model", never ("prediction"), or always
         ("training"); what is dropped follows from `seed` and the step.
-    step_metrics: steps count right predictions too, of losses of classes.
+    step_metrics: steps count right predictions too, of losses of classes. on_nan: "stop" raises
+        where the loss is not finite, and "skip" skips the step; the parameters do not change.
 
     Equal inputs give equal bits. One call at a time: others raise Busy.
     """
@@ -136,6 +141,7 @@ class Trainer:
         dropout: str = "model",
         seed: int = 0,
         step_metrics: bool = False,
+        on_nan: str = "stop",
         kernels: str = "auto",
     ):
         self.model = model if isinstance(model, Model) else Model(model)
@@ -188,6 +194,7 @@ class Trainer:
             dropout=enum_value(FORMS, dropout, "dropout"),
             seed=seed,
             step_metrics=bool(step_metrics),
+            on_nan=enum_value(ON_NAN, on_nan, "on_nan"),
         )
         self.context = shared_context(device)
         model_pointer, context_pointer = self.model._handle.pointer, self.context._handle.pointer
@@ -223,7 +230,13 @@ class Trainer:
         pointer = self._handle.pointer
         waiting(lambda: check(lib.clg_trainer_step(pointer, ctypes.byref(stats))))
         return StepStats(
-            stats.step, stats.loss, stats.rate, stats.gradient_norm, stats.n_right, stats.n_counted
+            stats.step,
+            stats.loss,
+            stats.rate,
+            stats.gradient_norm,
+            stats.n_right,
+            stats.n_counted,
+            stats.skipped,
         )
 
     def evaluate(self, feed: Mapping[str, Any]) -> float:
@@ -283,6 +296,20 @@ class Trainer:
         """Goes on from a file of `save`; other models or options raise InvalidArgument."""
         pointer, encoded = self._handle.pointer, os.fsencode(path)
         waiting(lambda: check(lib.clg_trainer_load(pointer, encoded)))
+
+    def session(self) -> InferenceSession:
+        """Returns a session that predicts with the parameters as they are when it runs.
+
+        They are not copied. It is for one thread at a time, and not during a step.
+        """
+        pointer = self._handle.pointer
+
+        def work() -> Handle:
+            out = ctypes.c_void_p()
+            check(lib.clg_trainer_session(pointer, ctypes.byref(out)))
+            return Handle(out.value, lib.clg_session_free)
+
+        return InferenceSession._of_trainer(self.model, self.context, waiting(work))
 
     def trained_model(self) -> Model:
         """Returns the model with the parameters as they are now, to save or to run."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """clgraph.Trainer, against steps of gradient descent written out in numpy."""
 
+import concurrent.futures
 import threading
 
 import numpy as np
@@ -153,3 +154,47 @@ def test_a_second_caller_is_busy_or_waits_for_nothing(device):
         thread.join()
     assert len(done) + len(busy) == 100
     assert sorted(done) == list(range(2, 2 + len(done)))
+
+
+def test_losses_that_are_not_finite(device):
+    bad = batch()
+    bad["x"] = bad["x"].copy()
+    bad["x"][0, 0] = np.nan
+    trainer = clgraph.Trainer(linear(), device, loss="mse")
+    before = trainer.get_parameter("weight")
+    with pytest.raises(clgraph.Error, match="the loss of step 1 is nan.*the input 'x'"):
+        trainer.step(bad)
+    np.testing.assert_array_equal(trainer.get_parameter("weight"), before)
+    trainer = clgraph.Trainer(linear(), device, loss="mse", on_nan="skip")
+    stats = trainer.step(bad)
+    assert stats.step == 1 and stats.skipped == 1 and np.isnan(stats.loss)
+    np.testing.assert_array_equal(trainer.get_parameter("weight"), before)
+
+
+def test_measures(device):
+    trainer = clgraph.Trainer(linear(), device, loss="cross-entropy", step_metrics=True)
+    x = batch()["x"]
+    scores = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+    feed = {"x": x, "target": np.zeros(len(x), np.int64)}
+    measures = trainer.measure(feed)
+    assert measures.loss == trainer.evaluate(feed)
+    assert (measures.right, measures.counted) == ((scores.argmax(1) == 0).sum(), len(x))
+    assert measures.accuracy == measures.right / len(x)
+    stats = trainer.step(feed)
+    assert (stats.right, stats.counted) == (measures.right, measures.counted)
+    assert np.isnan(clgraph.Trainer(linear(), device, loss="mse").measure(batch()).accuracy)
+
+
+def test_sessions_of_a_trainer(device):
+    trainer = clgraph.Trainer(linear(), device, loss="mse", lr=0.25)
+    session = trainer.session()
+    x = batch(50)["x"]
+    for seed in (20, 30):
+        expected = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, atol=1e-12)
+        trainer.step(batch(seed))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: session.run(None, {"x": x})[0], range(8)))
+    expected = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+    for result in results:
+        np.testing.assert_allclose(result, expected, atol=1e-12)

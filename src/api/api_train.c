@@ -71,6 +71,7 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
         .forms = {given->batchnorm, given->dropout, given->population_variance},
         .seed = given->seed,
         .has_step_metrics = given->step_metrics,
+        .on_nan = given->on_nan,
         .n_batches = given->accumulate ? given->accumulate : 1};
     API_OPTIONS(given->loss, out->loss);
     API_OPTIONS(given->optimizer, out->update.options);
@@ -80,6 +81,9 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
     CLG_TRY(check_limit("clip_norm", given->clip_norm));
     CLG_TRY(check_form("batchnorm", given->batchnorm));
     CLG_TRY(check_form("dropout", given->dropout));
+    if (given->on_nan != CLG_ON_NAN_STOP && given->on_nan != CLG_ON_NAN_SKIP)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_trainer_create: on_nan is %d",
+                         (int)given->on_nan);
     CLG_TRY(read_patterns("train", given->train, given->n_train));
     return read_patterns("freeze", given->freeze, given->n_freeze);
 }
@@ -242,4 +246,12 @@ clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model)
     *out_model = NULL;
     ENTER(trainer);
     return leave(trainer, trainer_model(trainer, out_model));
+}
+
+clg_status clg_trainer_session(clg_trainer *trainer, clg_session **out_session)
+{
+    API_REQUIRE(out_session);
+    *out_session = NULL;
+    ENTER(trainer);
+    return leave(trainer, trainer_session(trainer, out_session));
 }

@@ -52,7 +52,8 @@ static void write_settings(const clg_trainer *t, strbuf *out)
                    {"population_variance", t->forms.population_variance},
                    {"dropout", t->forms.dropout},
                    {"seed_high", (double)(t->seed >> 32)},
-                   {"seed_low", (double)(t->seed & UINT32_MAX)}};
+                   {"seed_low", (double)(t->seed & UINT32_MAX)},
+                   {"on_nan", t->on_nan}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         strbuf_printf(out, "%s %.17g\n", numbers[i].name, numbers[i].number);
 }
@@ -88,7 +89,7 @@ static clg_status check_settings(const clg_trainer *t, const char *path, const t
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Names and tensors of the arrays: those of groups, then step and settings. */
+/* Names and tensors of the arrays: those of groups, then step, skipped and settings. */
 typedef struct arrays {
     char **names;
     tensor **tensors;
@@ -133,7 +134,7 @@ static clg_status arrays_init(const clg_trainer *t, arrays *a)
 {
     *a = (arrays){0};
     for (size_t k = 0; k < n_groups(t); k++) a->n_grouped += trainer_list(t, tensor_of(k))->n;
-    a->n = a->n_grouped + 2;
+    a->n = a->n_grouped + 3;
     a->names = memory_zalloc(a->n, sizeof *a->names);
     a->tensors = memory_zalloc(a->n, sizeof *a->tensors);
     a->values = memory_zalloc(a->n, sizeof *a->values);
@@ -162,10 +163,11 @@ static clg_status add_text(arrays *a, size_t i, const char *name, clg_dtype dtyp
 
 static clg_status add_settings(const clg_trainer *t, arrays *a)
 {
-    const int64_t step = (int64_t)t->n_steps;
+    const int64_t step = (int64_t)t->n_steps, skipped = (int64_t)t->n_skipped;
     const shape scalar = shape_scalar();
     strbuf text;
-    CLG_TRY(add_text(a, a->n - 2, "step", CLG_INT64, &step, sizeof step, &scalar));
+    CLG_TRY(add_text(a, a->n_grouped, "step", CLG_INT64, &step, sizeof step, &scalar));
+    CLG_TRY(add_text(a, a->n_grouped + 1, "skipped", CLG_INT64, &skipped, sizeof skipped, &scalar));
     strbuf_init(&text, 0);
     write_settings(t, &text);
     const size_t n = strlen(strbuf_data(&text));
@@ -227,10 +229,14 @@ static clg_status read_all(const clg_trainer *t, const npz_reader *r, const char
     const shape scalar = shape_scalar(), any = shape_unknown();
     CLG_TRY(read_array(r, path, "settings", CLG_UINT8, &any, &a->tensors[a->n - 1]));
     CLG_TRY(check_settings(t, path, a->tensors[a->n - 1]));
-    CLG_TRY(read_array(r, path, "step", CLG_INT64, &scalar, &a->tensors[a->n - 2]));
-    if (tensor_get_int(a->tensors[a->n - 2], 0) < 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is damaged: step is %" PRId64, path,
-                         tensor_get_int(a->tensors[a->n - 2], 0));
+    tensor **numbers = &a->tensors[a->n_grouped];
+    CLG_TRY(read_array(r, path, "step", CLG_INT64, &scalar, &numbers[0]));
+    CLG_TRY(read_array(r, path, "skipped", CLG_INT64, &scalar, &numbers[1]));
+    const int64_t step = tensor_get_int(numbers[0], 0), skipped = tensor_get_int(numbers[1], 0);
+    if (skipped < 0 || step < skipped)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "'%s' is damaged: step is %" PRId64 ", skipped is %" PRId64, path, step,
+                         skipped);
     for (size_t i = 0; i < a->n_grouped; i++)
         CLG_TRY(read_array(r, path, a->names[i], a->values[i]->dtype, &a->values[i]->dims,
                            &a->tensors[i]));
@@ -241,7 +247,8 @@ static clg_status write_all(clg_trainer *t, const arrays *a)
 {
     for (size_t i = 0; i < a->n_grouped; i++)
         CLG_TRY(value_write(a->values[i], a->tensors[i]->data, a->tensors[i]->size_bytes));
-    t->n_steps = (uint64_t)tensor_get_int(a->tensors[a->n - 2], 0);
+    t->n_steps = (uint64_t)tensor_get_int(a->tensors[a->n_grouped], 0);
+    t->n_skipped = (uint64_t)tensor_get_int(a->tensors[a->n_grouped + 1], 0);
     t->n_done = 0;
     return CLG_OK;
 }

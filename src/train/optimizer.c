@@ -234,11 +234,31 @@ static void add_output(making *m, value_id v)
     if (m->status == CLG_OK) m->status = graph_add_output(m->graph, v);
 }
 
+/* Returns `changed`, or with clip_norm `before` where the norm is not finite. */
+static value_id guarded(making *m, value_id is_finite, value_id changed, value_id before)
+{
+    return is_finite == VALUE_NONE ? changed
+                                   : add(m, "Where", 3, (value_id[]){is_finite, changed, before});
+}
+
+static void add_statistics(making *m, const optimizer_size *size, value_id is_finite)
+{
+    if (size->n_statistics == 0) return;
+    const clg_dtype dtype = size->statistics_dtype;
+    value_id changed = add_input(m, "new", dtype, size->n_statistics);
+    if (is_finite == VALUE_NONE) {
+        add_output(m, add(m, "Identity", 1, &changed));
+        return;
+    }
+    const value_id before = add_input(m, "statistics", dtype, size->n_statistics);
+    add_output(m, guarded(m, is_finite, changed, before));
+}
+
 static void make(making *m, const optimizer_size *size)
 {
     const int64_t n = size->n;
     const optimizer_kind *kind = kind_of(&m->update->options);
-    value_id norm = VALUE_NONE;
+    value_id norm = VALUE_NONE, is_finite = VALUE_NONE;
     char name[24];
     split_numbers(m);
     const value_id g = add_input(m, "g", m->dtype, n);
@@ -248,13 +268,15 @@ static void make(making *m, const optimizer_size *size)
         m->states[i] = add_input(m, name, m->dtype, n);
     }
     make_gradient(m, g, &norm);
-    for (size_t i = 0; i < kind->n_states; i++) m->updated[i] = formula(m, kind->states[i]);
-    add_output(m, formula(m, kind->x));
+    if (norm != VALUE_NONE) /* x - x is 0, or NaN */
+        is_finite = pair(m, "LessOrEqual", pair(m, "Sub", norm, norm), add_number(m, 0));
+    /* x depends on the guarded states: one kernel computes what one result depends on */
+    for (size_t i = 0; i < kind->n_states; i++)
+        m->updated[i] = guarded(m, is_finite, formula(m, kind->states[i]), m->states[i]);
+    add_output(m, guarded(m, is_finite, formula(m, kind->x), m->x));
     for (size_t i = 0; i < kind->n_states; i++) add_output(m, m->updated[i]);
     if (norm != VALUE_NONE) add_output(m, norm);
-    if (size->n_statistics == 0) return;
-    value_id statistics = add_input(m, "new", size->statistics_dtype, size->n_statistics);
-    add_output(m, add(m, "Identity", 1, &statistics));
+    add_statistics(m, size, is_finite);
 }
 
 static clg_status begin(making *m, const char *name)

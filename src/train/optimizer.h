@@ -43,8 +43,9 @@ typedef struct optimizer_size {
 } optimizer_size;
 
 /* Makes the graph of an update. Inputs: "numbers", "g" [n], the gradients, "x" [n], the states "s1"
- * [n] and so on, and "new" [n_statistics]; outputs: the new x and states, in this order, with
- * clip_norm the norm of the gradients, a scalar, and a copy of "new". */
+ * [n] and so on, "new" [n_statistics], and with clip_norm "statistics" [n_statistics]; outputs: the
+ * new x and states, in this order, with clip_norm the norm of the gradients, a scalar, and "new".
+ * Where the norm is not finite, outputs are x, the states and "statistics" as they were. */
 clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph);
 /* Makes the graph of the output "sum" + "g", both [n]. */

@@ -107,18 +107,23 @@ static clg_status make_session(clg_trainer *t, clg_context *owner, const trainer
                           o->progress_user, out_session);
 }
 
+clg_status trainer_give_all(const clg_trainer *t, clg_session *s)
+{
+    static const trainer_tensor read[] = {TRAINER_PARAMETERS, TRAINER_STATISTICS};
+    for (size_t k = 0; k < 2; k++) {
+        const parameter_list *list = trainer_list(t, read[k]);
+        for (size_t i = 0; i < list->n; i++)
+            CLG_TRY(trainer_give(s, list->names[i], t->views[read[k]][i]));
+    }
+    return CLG_OK;
+}
+
 /* Creates a session of a model whose inputs include the parameters and statistics. */
 static clg_status make_reader(clg_trainer *t, clg_context *owner, const trainer_options *o,
                               clg_model *model, clg_session **out_session)
 {
-    static const trainer_tensor read[] = {TRAINER_PARAMETERS, TRAINER_STATISTICS};
     CLG_TRY(make_session(t, owner, o, model, out_session));
-    for (size_t k = 0; k < 2; k++) {
-        const parameter_list *list = trainer_list(t, read[k]);
-        for (size_t i = 0; i < list->n; i++)
-            CLG_TRY(trainer_give(*out_session, list->names[i], t->views[read[k]][i]));
-    }
-    return CLG_OK;
+    return trainer_give_all(t, *out_session);
 }
 
 static clg_status make_gradients(clg_trainer *t, clg_context *owner, const trainer_options *o)
@@ -165,6 +170,8 @@ static clg_status make_updates(clg_trainer *t, clg_context *owner, const trainer
     if (t->statistics.n == 0) return CLG_OK;
     const trainer_tensor last = t->n_batches % 2 == 1 ? TRAINER_NEW : TRAINER_NEWER;
     CLG_TRY(trainer_give(t->updates, "new", t->tensors[last]));
+    if (t->update.clip_norm > 0)
+        CLG_TRY(trainer_give(t->updates, "statistics", t->tensors[TRAINER_STATISTICS]));
     return bind(t->updates, 1 + n_states + (t->update.clip_norm > 0 ? 1 : 0),
                 t->tensors[TRAINER_STATISTICS]);
 }
@@ -305,6 +312,7 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
     t->schedule = options->schedule;
     t->forms = options->forms;
     t->seed = options->seed;
+    t->on_nan = options->on_nan;
     t->loss = options->loss;
     t->loss.output = t->loss.target = NULL;
     t->n_batches = options->n_batches;

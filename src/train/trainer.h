@@ -51,7 +51,9 @@ struct clg_trainer {
     /* of these: sums of losses and counts */
     double loss_sum;
     uint64_t n_right, n_counted;
-    uint64_t n_steps;
+    bool has_nan;                /* one of these is not finite: the step is skipped */
+    uint64_t n_steps, n_skipped; /* n_skipped of n_steps had no update */
+    clg_on_nan on_nan;
     uint64_t seed; /* of random numbers in steps */
 };
 
@@ -65,6 +67,7 @@ typedef struct trainer_options {
     uint32_t n_batches;
     uint64_t seed;
     bool has_step_metrics;
+    clg_on_nan on_nan;
     exec_options exec;
     clg_cancel *cancel;
     clg_progress_callback progress;
@@ -81,6 +84,9 @@ void trainer_free(clg_trainer *t);
 clg_status trainer_enter(clg_trainer *t);
 void trainer_leave(clg_trainer *t);
 
+/* Makes the random numbers of the next run of a session, which the caller has entered, a function
+ * of the trainer's seed and of the batch's place in the training. */
+void trainer_seed(const clg_trainer *t, clg_session *s);
 /* Sets an input of one of the trainer's sessions. */
 clg_status trainer_give(clg_session *s, const char *name, clg_value *v);
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value);
@@ -96,5 +102,9 @@ const parameter_list *trainer_list(const clg_trainer *t, trainer_tensor which);
 clg_status trainer_view(const clg_trainer *t, trainer_tensor which, const char *name,
                         clg_value **out_view);
 clg_status trainer_model(const clg_trainer *t, clg_model **out_model);
+/* Creates a session of the model that reads parameters and statistics where they are. */
+clg_status trainer_session(clg_trainer *t, clg_session **out_session);
+/* Sets the inputs of a session that are parameters and statistics. */
+clg_status trainer_give_all(const clg_trainer *t, clg_session *s);
 
 #endif

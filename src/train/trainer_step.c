@@ -2,9 +2,9 @@
  *
  * Steps of a training, and what is read of a trainer.
  */
-#include "train/trainer.h"
-
 #include "base/hash.h"
+#include "base/log.h"
+#include "train/diagnosis.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,15 +64,10 @@ static clg_status run_loss(clg_session *s, size_t index, bool has_metrics, clg_m
     return CLG_OK;
 }
 
-/* Makes the random numbers of the next run of a session a function of the trainer's seed and of the
- * batch's place in the training. */
-static clg_status seed_batch(const clg_trainer *t, clg_session *s)
+void trainer_seed(const clg_trainer *t, clg_session *s)
 {
     const uint64_t place[] = {t->n_steps, t->n_done};
-    CLG_TRY(session_enter(s));
     session_set_seed(s, hash_bytes(place, sizeof place, t->seed));
-    session_leave(s);
-    return CLG_OK;
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -111,13 +106,18 @@ static clg_status add_batch(clg_trainer *t)
     if (t->n_batches > 1 && t->n_done <= 1)
         CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
     if (t->n_batches > 1 && t->statistics.n > 0) CLG_TRY(chain_statistics(t));
-    CLG_TRY(seed_batch(t, t->gradients));
+    CLG_TRY(session_enter(t->gradients));
+    trainer_seed(t, t->gradients);
+    session_leave(t->gradients);
     CLG_TRY(run_loss(t->gradients, t->parameters.n, t->has_step_metrics, &m));
+    if (!isfinite(m.loss) && t->on_nan == CLG_ON_NAN_STOP) return diagnosis_of_loss(t, m.loss);
     if (t->n_done > 0) CLG_TRY(run(t->sums, 0, 0, NULL));
     if (t->n_done == 0) {
+        t->has_nan = false;
         t->loss_sum = 0;
         t->n_right = t->n_counted = 0;
     }
+    t->has_nan = t->has_nan || !isfinite(m.loss);
     t->loss_sum += m.loss;
     t->n_right += m.n_right;
     t->n_counted += m.n_counted;
@@ -131,7 +131,7 @@ static clg_status set_numbers(clg_trainer *t, double rate)
     const shape dims = {.rank = 1, .dims = {OPTIMIZER_N_NUMBERS}};
     clg_value *v;
     tensor *content;
-    optimizer_numbers(&t->update.options, rate, t->n_steps, t->n_batches, numbers);
+    optimizer_numbers(&t->update.options, rate, t->n_steps - t->n_skipped, t->n_batches, numbers);
     CLG_TRY(tensor_create(t->parameters.dtype, &dims, &content));
     for (size_t i = 0; i < OPTIMIZER_N_NUMBERS; i++)
         tensor_set_float(content, (int64_t)i, numbers[i]);
@@ -143,31 +143,43 @@ static clg_status set_numbers(clg_trainer *t, double rate)
     return status;
 }
 
+/* Updates the parameters; the kernel does not where the norm of the gradients is not finite. */
 static clg_status update(clg_trainer *t, clg_train_stats *stats)
 {
     const bool has_norm = t->update.clip_norm > 0;
-    stats->rate = schedule_rate(&t->schedule, t->n_steps);
-    stats->gradient_norm = (double)NAN;
     CLG_TRY(set_numbers(t, stats->rate));
     CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options), has_norm ? 1 : 0,
                 &stats->gradient_norm));
+    if (!has_norm || isfinite(stats->gradient_norm)) return CLG_OK;
+    t->has_nan = true;
+    return t->on_nan == CLG_ON_NAN_STOP ? diagnosis_of_norm(t, stats->gradient_norm) : CLG_OK;
+}
+
+static clg_status end_step(clg_trainer *t, clg_train_stats *stats)
+{
+    stats->rate = schedule_rate(&t->schedule, t->n_steps);
+    stats->gradient_norm = (double)NAN;
+    if (!t->has_nan) CLG_TRY(update(t, stats));
     stats->loss = t->loss_sum / (double)t->n_batches;
     stats->n_right = t->n_right;
     stats->n_counted = t->n_counted;
     t->n_steps++;
+    if (!t->has_nan) return CLG_OK;
+    t->n_skipped++;
+    log_write(CLG_LOG_WARNING, "step %llu is skipped: %s is not finite",
+              (unsigned long long)t->n_steps,
+              isfinite(stats->loss) ? "the norm of the gradients" : "the loss");
     return CLG_OK;
 }
 
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
 {
     clg_status status = add_batch(t);
-    if (status == CLG_OK && t->n_done < t->n_batches) {
-        out_stats->step = t->n_steps;
-        return CLG_OK;
-    }
-    if (status == CLG_OK) status = update(t, out_stats);
-    t->n_done = 0;
+    const bool is_last = status != CLG_OK || t->n_done == t->n_batches;
+    if (status == CLG_OK && is_last) status = end_step(t, out_stats);
+    if (is_last) t->n_done = 0;
     out_stats->step = t->n_steps;
+    out_stats->skipped = t->n_skipped;
     return status;
 }
 

@@ -66,8 +66,9 @@ typedef struct options {
     bool check;
     /* train; 0 or NULL: not given */
     const char *optimizer, *schedule, *checkpoint, *log, *batchnorm, *dropout;
+    const char *on_nan, *best, *best_by;
     double lr, validation, clip_norm, clip_value;
-    size_t epochs, accumulate, every, seed;
+    size_t epochs, accumulate, every, keep, seed;
     text_list trained, frozen;
     /* predict */
     text_list outputs;

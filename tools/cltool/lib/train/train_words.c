@@ -89,6 +89,8 @@ static const field batchnorm_fields[] = {
 
 static const kind dropout_forms[] = {
     {"model", CLG_FORM_MODEL}, {"off", CLG_FORM_PREDICTION}, {"on", CLG_FORM_TRAINING}, {NULL, 0}};
+static const kind on_nan_words[] = {
+    {"stop", CLG_ON_NAN_STOP}, {"skip", CLG_ON_NAN_SKIP}, {NULL, 0}};
 static const field no_fields[] = {{NULL, FIELD_BOOL, 0}};
 
 /* Returns "a, b, c" of names that are `stride` bytes apart, up to a NULL; free(). */
@@ -203,11 +205,14 @@ static int read_mode(const char *option, const char *word, const kind *kinds, co
 
 int train_words_modes(const options *o, clg_train_options *out)
 {
-    int batchnorm = CLG_FORM_MODEL, dropout = CLG_FORM_MODEL;
+    int batchnorm = CLG_FORM_MODEL, dropout = CLG_FORM_MODEL, on_nan = CLG_ON_NAN_STOP;
     int code =
         read_mode("--batchnorm", o->batchnorm, batchnorm_forms, batchnorm_fields, &batchnorm, out);
     if (code == CODE_DONE)
         code = read_mode("--dropout", o->dropout, dropout_forms, no_fields, &dropout, NULL);
+    if (code == CODE_DONE)
+        code = read_mode("--on-nan", o->on_nan, on_nan_words, no_fields, &on_nan, NULL);
+    out->on_nan = (clg_on_nan)on_nan;
     out->batchnorm = (clg_train_form)batchnorm;
     out->dropout = (clg_train_form)dropout;
     out->seed = o->seed;

@@ -14,7 +14,7 @@
 int train_words_loss(const char *word, clg_loss_options *out);
 int train_words_optimizer(const char *word, clg_optimizer_options *out);
 int train_words_schedule(const char *word, clg_schedule_options *out);
-/* Reads --batchnorm and --dropout, where they are given, and --seed. */
+/* Reads --batchnorm, --dropout and --on-nan, where they are given, and --seed. */
 int train_words_modes(const options *o, clg_train_options *out);
 
 #endif
