@@ -61,10 +61,14 @@ typedef struct clg_loss_options {
      * ignore_index. */
     float label_smoothing;
     float delta; /* of HUBER, above 0 */
+    /* Of CROSS_ENTROPY and NLL: a weight for each class, finite and at least 0; the mean is
+     * weighted by those of the targets. NULL: 1. */
+    const float *weights;
+    size_t n_weights;
 } clg_loss_options;
 #define CLG_LOSS_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        sizeof(clg_loss_options), CLG_LOSS_OUTPUT, NULL, NULL, false, -100, 0.0f, 1.0f             \
+        sizeof(clg_loss_options), CLG_LOSS_OUTPUT, NULL, NULL, false, -100, 0.0f, 1.0f, NULL, 0    \
     }
 
 /* Adds a loss to a model: *out_model has, after the inputs of `model`, the targets, and one output,

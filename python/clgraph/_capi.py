@@ -516,6 +516,8 @@ class clg_loss_options(Structure):
         ("ignore_index", c_int64),
         ("label_smoothing", c_float),
         ("delta", c_float),
+        ("weights", c_void_p),
+        ("n_weights", c_size_t),
     ]
 
 

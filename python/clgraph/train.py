@@ -84,7 +84,7 @@ class Trainer:
     loss: "cross-entropy" and "nll" (targets are class numbers), "bce-with-logits", "mse", "l1",
         "huber", or "output": the model computes its loss itself. output: of which value; by default
         of the only output. target: the name of the input for the targets. ignore_index,
-        label_smoothing, delta: see clg_loss_options.
+        label_smoothing, delta, class_weights: see clg_loss_options.
     optimizer: "sgd", "adam", "adamw", "adagrad" or "rmsprop", with PyTorch's formulas and options
         (weight_decay, momentum, dampening, nesterov, betas, alpha, centered, eps, lr_decay).
     lr, schedule: the learning rate, "constant", or by the number of the step: "step" (times gamma
@@ -113,6 +113,7 @@ class Trainer:
         target: str = "target",
         ignore_index: Optional[int] = None,
         label_smoothing: float = 0.0,
+        class_weights: Optional[Sequence[float]] = None,
         delta: float = 1.0,
         optimizer: str = "sgd",
         lr: float = 1e-3,
@@ -145,6 +146,9 @@ class Trainer:
         kernels: str = "auto",
     ):
         self.model = model if isinstance(model, Model) else Model(model)
+        weights = None if class_weights is None else (ctypes.c_float * len(class_weights))()
+        if weights is not None:
+            weights[:] = class_weights
         loss_options = init(
             c.clg_loss_options,
             kind=enum_value(LOSSES, loss, "loss"),
@@ -154,6 +158,8 @@ class Trainer:
             ignore_index=ignore_index or 0,
             label_smoothing=label_smoothing,
             delta=delta,
+            weights=None if weights is None else ctypes.addressof(weights),
+            n_weights=0 if weights is None else len(weights),
         )
         optimizer_options = init(
             c.clg_optimizer_options,

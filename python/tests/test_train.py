@@ -198,3 +198,16 @@ def test_sessions_of_a_trainer(device):
     expected = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
     for result in results:
         np.testing.assert_allclose(result, expected, atol=1e-12)
+
+
+def test_weights_of_classes(device):
+    x, weights = batch()["x"], np.linspace(0.5, 2, M)
+    trainer = clgraph.Trainer(linear(), device, class_weights=weights)
+    scores = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+    logs = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    target = np.arange(len(x)) % M
+    each = -logs[np.arange(len(x)), target]
+    expected = (each * weights[target]).sum() / weights[target].sum()
+    assert abs(trainer.evaluate({"x": x, "target": target}) - expected) < 1e-12
+    with pytest.raises(clgraph.Error, match="3 classes, and the loss 2 weights"):
+        clgraph.Trainer(linear(), device, class_weights=[1, 2])

@@ -27,6 +27,8 @@ static void write_settings(const clg_trainer *t, strbuf *out)
                    {"loss.ignore_index", (double)l->ignore_index},
                    {"loss.label_smoothing", (double)l->label_smoothing},
                    {"loss.delta", (double)l->delta},
+                   {"loss.weights_high", (double)(t->weights_hash >> 32)},
+                   {"loss.weights_low", (double)(t->weights_hash & UINT32_MAX)},
                    {"optimizer", o->kind},
                    {"optimizer.weight_decay", o->weight_decay},
                    {"optimizer.momentum", o->momentum},
@@ -250,6 +252,7 @@ static clg_status write_all(clg_trainer *t, const arrays *a)
     t->n_steps = (uint64_t)tensor_get_int(a->tensors[a->n_grouped], 0);
     t->n_skipped = (uint64_t)tensor_get_int(a->tensors[a->n_grouped + 1], 0);
     t->n_done = 0;
+    t->watch.is_done = t->watch.is_done || t->n_steps > 0;
     return CLG_OK;
 }
 

@@ -256,7 +256,7 @@ static clg_status predict_batchnorms(graph *g)
 
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
-/* The lowest version of Dropout whose ratio and training_mode are inputs, and whose mask is bool. */
+/* The version of Dropout whose ratio and training_mode are inputs, and whose mask is bool. */
 #define DROPOUT_OPSET GRAPH_ADDED_OPSET
 
 static bool is_dropout(const node *n)

@@ -5,6 +5,7 @@
  */
 #include "train/trainer.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "train/loss.h"
 
@@ -187,6 +188,12 @@ static clg_status make_sums(clg_trainer *t, clg_context *owner, const trainer_op
     return bind(t->sums, 0, t->tensors[TRAINER_GRADIENTS]);
 }
 
+void trainer_seed(const clg_trainer *t, clg_session *s)
+{
+    const uint64_t place[] = {t->n_steps, t->n_done};
+    session_set_seed(s, hash_bytes(place, sizeof place, t->seed));
+}
+
 /* ---- trainers -------------------------------------------------------------------------------- */
 
 /* Extracts the outputs of a model with parameters and statistics as inputs. */
@@ -294,6 +301,7 @@ static clg_status make(clg_trainer *t, clg_context *owner, const trainer_options
     CLG_TRY(schedule_check(&o->schedule));
     CLG_TRY(optimizer_check(&o->update.options));
     CLG_TRY(make_models(t, o));
+    CLG_TRY(watch_init(&t->watch, &t->parameters));
     CLG_TRY(make_tensors(t));
     CLG_TRY(make_gradients(t, owner, o));
     CLG_TRY(make_updates(t, owner, o));
@@ -314,7 +322,11 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
     t->seed = options->seed;
     t->on_nan = options->on_nan;
     t->loss = options->loss;
+    if (t->loss.weights)
+        t->weights_hash =
+            hash_bytes(t->loss.weights, t->loss.n_weights * sizeof *t->loss.weights, 0);
     t->loss.output = t->loss.target = NULL;
+    t->loss.weights = NULL;
     t->n_batches = options->n_batches;
     const clg_status status = make(t, owner, options);
     if (status == CLG_OK)
@@ -337,6 +349,7 @@ void trainer_free(clg_trainer *t)
         memory_free(t->views[k]);
     }
     for (size_t k = 0; k < TRAINER_N_TENSORS; k++) value_free(t->tensors[k]);
+    watch_deinit(&t->watch);
     parameters_deinit(&t->parameters);
     parameters_deinit(&t->statistics);
     model_free(t->cut);

@@ -13,6 +13,7 @@
 #include "train/optimizer.h"
 #include "train/parameters.h"
 #include "train/schedule.h"
+#include "train/watch.h"
 
 /* The tensors that hold one number for each element of the parameters or of the running statistics,
  * which may be none. */
@@ -41,7 +42,8 @@ struct clg_trainer {
     train_forms forms;
     optimizer_update update;
     clg_schedule_options schedule;
-    clg_loss_options loss; /* without its names */
+    clg_loss_options loss; /* without its names and weights */
+    uint64_t weights_hash; /* of these */
     clg_value *tensors[TRAINER_N_TENSORS];
     clg_value **views[TRAINER_N_TENSORS]; /* by parameter: its part of the tensor */
     clg_session *gradients, *evaluation, *updates;
@@ -53,6 +55,7 @@ struct clg_trainer {
     uint64_t n_right, n_counted;
     bool has_nan;                /* one of these is not finite: the step is skipped */
     uint64_t n_steps, n_skipped; /* n_skipped of n_steps had no update */
+    gradient_watch watch;
     clg_on_nan on_nan;
     uint64_t seed; /* of random numbers in steps */
 };

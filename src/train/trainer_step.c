@@ -2,7 +2,6 @@
  *
  * Steps of a training, and what is read of a trainer.
  */
-#include "base/hash.h"
 #include "base/log.h"
 #include "train/diagnosis.h"
 
@@ -62,12 +61,6 @@ static clg_status run_loss(clg_session *s, size_t index, bool has_metrics, clg_m
     out->n_right = (uint64_t)numbers[1 + METRIC_RIGHT];
     out->n_counted = (uint64_t)numbers[1 + METRIC_COUNTED];
     return CLG_OK;
-}
-
-void trainer_seed(const clg_trainer *t, clg_session *s)
-{
-    const uint64_t place[] = {t->n_steps, t->n_done};
-    session_set_seed(s, hash_bytes(place, sizeof place, t->seed));
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -147,6 +140,7 @@ static clg_status set_numbers(clg_trainer *t, double rate)
 static clg_status update(clg_trainer *t, clg_train_stats *stats)
 {
     const bool has_norm = t->update.clip_norm > 0;
+    CLG_TRY(watch_step(&t->watch, &t->parameters, t->views[TRAINER_GRADIENTS]));
     CLG_TRY(set_numbers(t, stats->rate));
     CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options), has_norm ? 1 : 0,
                 &stats->gradient_norm));

@@ -94,6 +94,17 @@ for words in "sgd:momentum=0.9,nesterov=1 cosine:warmup_steps=4 cross-entropy:la
     --schedule "$schedule" --epochs 2 --clip-norm 1 --accumulate 2 -o words.onnx -q --force | tail -n 1
 done
 
+echo "== weights of classes"
+printf '1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n' >ones.csv
+printf '1,2,1,1,1,1,1,1,1,0.5\n' >weights.csv
+f32 3f800000 40000000 3f800000 3f800000 3f800000 3f800000 3f800000 3f800000 3f800000 3f000000 | npy '<f4' '(10,)' >weights.npy
+for file in ones.csv weights.csv weights.npy; do
+  "$CLTOOL" "${labelled[@]}" --epochs 1 --class-weights $file -o "${file/./_}.onnx" -q >/dev/null
+done
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o one.onnx -q --force >/dev/null
+cmp -s weights_csv.onnx one.onnx || echo "weights change the training"
+cmp weights_csv.onnx weights_npy.onnx && echo "the same file"
+
 echo "== refused"
 show "${labelled[@]}" -o three.onnx -q
 show "${labelled[@]}" -q
@@ -108,6 +119,12 @@ show "${labelled[@]}" --schedule step:period=0.5 -o a.onnx -q
 show "${labelled[@]}" --batchnorm sometimes -o a.onnx -q
 show "${labelled[@]}" --batchnorm training:momentum=1 -o a.onnx -q
 show "${labelled[@]}" --dropout 0.5 -o a.onnx -q
+echo '1,2,3' >few.csv
+show "${labelled[@]}" --class-weights few.csv -o a.onnx -q
+printf '1,2\n3,4\n' >table.csv
+show "${labelled[@]}" --class-weights table.csv -o a.onnx -q
+show "${labelled[@]}" --class-weights heldout.npy -o a.onnx -q
+show "${labelled[@]}" --class-weights none.csv -o a.onnx -q
 show "${labelled[@]}" --on-nan ignore -o a.onnx -q
 show "${labelled[@]}" --best b.onnx -o a.onnx -q
 show "${labelled[@]}" --best b.onnx --best-by luck --validation 0.2 -o a.onnx -q

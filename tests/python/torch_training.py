@@ -9,8 +9,9 @@ For each optimizer and set of options, with and without clipping of the gradient
 float32, and by a Trainer on $CLG_DEVICE in float32. A curve's distance from that of float64 may be
 1e-4, or twice that of PyTorch in float32, whichever is larger. A convolutional network trains with
 BatchNormalization, exported for prediction, whose running statistics may differ by 1e-5, or twice
-as much as PyTorch's in float32; in steps of one and of two batches. PYTHONPATH has the package
-clgraph. Exits with 1 if one is larger.
+as much as PyTorch's in float32; in steps of one and of two batches. Losses with weights of classes,
+smoothed and not, may differ by 1e-6. PYTHONPATH has the package clgraph. Exits with 1 if one is
+larger.
 """
 
 import copy
@@ -167,6 +168,24 @@ def compare_statistics(n_steps, n):
     return is_near
 
 
+# ---- losses ------------------------------------------------------------------------------------
+
+
+def compare_weights(smoothing):
+    """Prints a line; returns whether a loss with weights of classes is near enough."""
+    module, weights = network(), torch.rand(10) + 0.1
+    x, target = torch.randn(ROWS, 64), torch.randint(10, (ROWS,))
+    trainer = clgraph.Trainer(
+        export(module, x), class_weights=weights.tolist(), label_smoothing=smoothing
+    )
+    exact = nn.functional.cross_entropy(
+        module(x).double(), target, weights.double(), label_smoothing=smoothing
+    ).item()
+    apart = abs(trainer.evaluate({"x": x.numpy(), "target": target.numpy()}) - exact)
+    print("weights of classes, smoothing %g: %.1e" % (smoothing, apart), flush=True)
+    return apart <= 1e-6
+
+
 def main():
     torch.manual_seed(0)
     start = network()
@@ -176,6 +195,7 @@ def main():
         compare(start, batches, *trial, clip_norm) for clip_norm in (0, 0.5) for trial in TRIALS
     ]
     near += [compare_statistics(n_steps, n) for n in (1, 2)]
+    near += [compare_weights(smoothing) for smoothing in (0, 0.2)]
     sys.exit(0 if all(near) else 1)
 
 

@@ -3,6 +3,7 @@
  * cltool train: changes the initializers of a model so that a loss becomes smaller on rows of
  * datasets, and writes the model.
  */
+#include "class_weights.h"
 #include "cltool.h"
 #include "engine.h"
 #include "host.h"
@@ -29,6 +30,7 @@ typedef struct training {
     input_set inputs;
     train_data data;
     clg_loss_options loss;
+    float *class_weights;
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
     clg_trainer *trainer;
@@ -63,6 +65,9 @@ static int read_words(training *t)
     if (code == CODE_DONE && o->schedule) code = train_words_schedule(o->schedule, &t->schedule);
     if (o->lr > 0) t->schedule.rate = o->lr;
     t->has_accuracy = t->loss.kind == CLG_LOSS_CROSS_ENTROPY || t->loss.kind == CLG_LOSS_NLL;
+    if (code == CODE_DONE && o->class_weights)
+        code = class_weights_read(o->class_weights, &t->class_weights, &t->loss.n_weights);
+    t->loss.weights = t->class_weights;
     if (code == CODE_DONE) code = train_best_open(o, t->has_accuracy, &t->best);
     return code;
 }
@@ -357,6 +362,7 @@ int cmd_train(const options *o)
     inputs_free(&t.inputs);
     clg_model_free(t.with_loss);
     engine_close(&t.engine);
+    free(t.class_weights);
     free_items(&t.files);
     free_items(&t.images);
     return code;

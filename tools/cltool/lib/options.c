@@ -96,6 +96,8 @@ static const option_row rows[] = {
      "the value that the loss takes (default: the only output)"},
     {"target", 0, KIND_TEXT, AT(target), OPTIONS_TRAIN, "FILE",
      "what the loss compares with, a row for each row of the inputs"},
+    {"class-weights", 0, KIND_TEXT, AT(class_weights), OPTIONS_TRAIN, "FILE",
+     "a weight for each class in the mean of the loss (.npy, .csv)"},
     {"optimizer", 0, KIND_TEXT, AT(optimizer), OPTIONS_TRAIN, "KIND[:NAME=N,...]",
      "sgd, adam (default), adamw, adagrad or rmsprop; 'sgd:momentum=0.9,nesterov=1'"},
     {"lr", 0, KIND_REAL, AT(lr), OPTIONS_TRAIN, "R", "learning rate (default 1e-3)"},
