@@ -111,6 +111,7 @@ typedef struct making {
     clg_dtype dtype;
     value_id x, d, states[OPTIMIZER_MAX_STATES], updated[OPTIMIZER_MAX_STATES];
     value_id numbers[OPTIMIZER_N_NUMBERS];
+    value_id is_finite; /* with clip_norm, by element: the norm is; else VALUE_NONE */
     clg_status status;
 } making;
 
@@ -223,7 +224,10 @@ static void make_gradient(making *m, value_id g, value_id *out_norm)
         const value_id norm = *out_norm = add(m, "Sqrt", 1, &sum);
         const value_id least = pair(m, "Add", norm, add_number(m, 1e-6));
         const value_id by = pair(m, "Div", add_number(m, u->clip_norm), least);
-        m->d = pair(m, "Mul", m->d, pair(m, "Min", by, add_number(m, 1)));
+        /* x - x is 0, or NaN: then all elements of d are NaN. No kernel more than without it. */
+        const value_id least_by = pair(m, "Min", by, add_number(m, 1));
+        m->d = pair(m, "Mul", m->d, pair(m, "Add", least_by, pair(m, "Sub", norm, norm)));
+        m->is_finite = pair(m, "Equal", m->d, m->d);
     }
     if (u->options.weight_decay > 0 && u->options.kind != CLG_OPTIMIZER_ADAMW)
         m->d = formula(m, "d + decay * x");
@@ -241,24 +245,31 @@ static value_id guarded(making *m, value_id is_finite, value_id changed, value_i
                                    : add(m, "Where", 3, (value_id[]){is_finite, changed, before});
 }
 
-static void add_statistics(making *m, const optimizer_size *size, value_id is_finite)
+static void add_statistics(making *m, const optimizer_size *size, value_id norm)
 {
     if (size->n_statistics == 0) return;
     const clg_dtype dtype = size->statistics_dtype;
     value_id changed = add_input(m, "new", dtype, size->n_statistics);
-    if (is_finite == VALUE_NONE) {
+    if (norm == VALUE_NONE) {
         add_output(m, add(m, "Identity", 1, &changed));
         return;
     }
     const value_id before = add_input(m, "statistics", dtype, size->n_statistics);
-    add_output(m, guarded(m, is_finite, changed, before));
+    value_id by = norm;
+    if (dtype != m->dtype) {
+        by = add(m, "Cast", 1, &norm);
+        if (m->status == CLG_OK)
+            m->status = node_set_int(m->graph, m->graph->values[by].producer, "to", dtype);
+    }
+    const value_id sum = pair(m, "Add", changed, by), rest = pair(m, "Sub", sum, sum);
+    add_output(m, guarded(m, pair(m, "Equal", rest, rest), changed, before));
 }
 
 static void make(making *m, const optimizer_size *size)
 {
     const int64_t n = size->n;
     const optimizer_kind *kind = kind_of(&m->update->options);
-    value_id norm = VALUE_NONE, is_finite = VALUE_NONE;
+    value_id norm = VALUE_NONE;
     char name[24];
     split_numbers(m);
     const value_id g = add_input(m, "g", m->dtype, n);
@@ -268,15 +279,13 @@ static void make(making *m, const optimizer_size *size)
         m->states[i] = add_input(m, name, m->dtype, n);
     }
     make_gradient(m, g, &norm);
-    if (norm != VALUE_NONE) /* x - x is 0, or NaN */
-        is_finite = pair(m, "LessOrEqual", pair(m, "Sub", norm, norm), add_number(m, 0));
     /* x depends on the guarded states: one kernel computes what one result depends on */
     for (size_t i = 0; i < kind->n_states; i++)
-        m->updated[i] = guarded(m, is_finite, formula(m, kind->states[i]), m->states[i]);
-    add_output(m, guarded(m, is_finite, formula(m, kind->x), m->x));
+        m->updated[i] = guarded(m, m->is_finite, formula(m, kind->states[i]), m->states[i]);
+    add_output(m, guarded(m, m->is_finite, formula(m, kind->x), m->x));
     for (size_t i = 0; i < kind->n_states; i++) add_output(m, m->updated[i]);
     if (norm != VALUE_NONE) add_output(m, norm);
-    add_statistics(m, size, is_finite);
+    add_statistics(m, size, norm);
 }
 
 static clg_status begin(making *m, const char *name)
@@ -297,7 +306,7 @@ static clg_status end(making *m, graph **out_graph)
 clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph)
 {
-    making m = {.update = update, .dtype = size->dtype};
+    making m = {.update = update, .dtype = size->dtype, .is_finite = VALUE_NONE};
     *out_graph = NULL;
     CLG_TRY(begin(&m, "update"));
     if (m.status == CLG_OK) make(&m, size);
