@@ -211,3 +211,52 @@ def test_weights_of_classes(device):
     assert abs(trainer.evaluate({"x": x, "target": target}) - expected) < 1e-12
     with pytest.raises(clgraph.Error, match="3 classes, and the loss 2 weights"):
         clgraph.Trainer(linear(), device, class_weights=[1, 2])
+
+
+def normalised():
+    """BatchNormalization and Dropout, in the form of prediction."""
+    norm = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["n"], momentum=0.75)
+    dtype = TensorProto.DOUBLE
+    made = model(
+        [norm, helper.make_node("Dropout", ["n"], ["y"])],
+        [("x", dtype, ["n", K])],
+        [("y", dtype, ["n", K])],
+    )
+    for name, start in (("s", 1.0), ("b", 0.0), ("m", 0.0), ("v", 1.0)):
+        made.graph.initializer.append(numpy_helper.from_array(np.full(K, start), name))
+    return made
+
+
+def test_running_statistics(device):
+    x = batch()["x"]
+    feed = {"x": x, "target": np.zeros_like(x)}
+    for population in (False, True):
+        trainer = clgraph.Trainer(
+            normalised(), device, loss="mse", batchnorm="training", population_variance=population
+        )
+        assert trainer.parameters == ["s", "b"]
+        trainer.step(feed)
+        np.testing.assert_allclose(trainer.get_parameter("m"), 0.25 * x.mean(0), atol=1e-12)
+        np.testing.assert_allclose(
+            trainer.get_parameter("v"), 0.75 + 0.25 * x.var(0, ddof=not population), atol=1e-12
+        )
+    with pytest.raises(clgraph.Error, match="batchnorm"):
+        clgraph.Trainer(normalised(), device, loss="mse", batchnorm="always")
+
+
+def test_dropout_follows_from_the_seed(device):
+    x = batch()["x"]
+    feed = {"x": x, "target": np.zeros_like(x)}
+    losses = {
+        (form, seed): [trainer.step(feed).loss for _ in range(5)]
+        for form in ("model", "training")
+        for seed in (1, 2)
+        for trainer in [
+            clgraph.Trainer(normalised(), device, loss="mse", lr=0.0, dropout=form, seed=seed)
+        ]
+    }
+    assert len(set(losses["model", 1])) == 1 and losses["model", 1] == losses["model", 2]
+    assert len(set(losses["training", 1])) > 1
+    assert losses["training", 1] != losses["training", 2]
+    again = clgraph.Trainer(normalised(), device, loss="mse", lr=0.0, dropout="training", seed=1)
+    assert [again.step(feed).loss for _ in range(5)] == losses["training", 1]
