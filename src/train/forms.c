@@ -264,12 +264,22 @@ static bool is_dropout(const node *n)
     return n->domain[0] == '\0' && strcmp(n->op_type, "Dropout") == 0 && !n->removed;
 }
 
+/* Returns the elements of a constant or of the result of a Constant; NULL if v is neither. */
+static const tensor *constant_of(const graph *g, value_id v)
+{
+    const node_id producer = g->values[v].producer;
+    if (producer == NODE_NONE || strcmp(g->nodes[producer].op_type, "Constant") != 0)
+        return g->values[v].constant;
+    const graph_attribute *a = node_attribute(&g->nodes[producer], "value");
+    return a && a->type == ATTRIBUTE_TENSOR ? a->as.tensor : NULL;
+}
+
 /* Returns whether a Dropout drops, as its node says. Its input training_mode may be unknown. */
 static bool dropout_trains(const graph *g, const node *n)
 {
     if (n->opset < 7) return node_int(n, "is_test", 0) == 0;
     if (!node_has_input(n, 2)) return false;
-    const tensor *training = g->values[n->inputs[2]].constant;
+    const tensor *training = constant_of(g, n->inputs[2]);
     return !training || (training->n_elements > 0 && tensor_get_int(training, 0) != 0);
 }
 
@@ -315,22 +325,42 @@ static clg_status set_dropout(graph *g, node_id id, const uint32_t *uses, bool t
     return CLG_OK;
 }
 
+/* Replaces a Dropout by the same without its attribute seed. */
+static clg_status drop_seed(graph *g, node_id id)
+{
+    const node old = g->nodes[id];
+    node_id made;
+    if (!node_attribute(&old, "seed")) return CLG_OK;
+    graph_remove_node(g, id);
+    CLG_TRY(graph_add_node(g, "", "Dropout", old.name, old.n_inputs, old.inputs, old.n_outputs,
+                           old.outputs, &made));
+    g->nodes[made].opset = old.opset;
+    return CLG_OK;
+}
+
 /* Makes the nodes of a graph drop or not; CLG_FORM_MODEL: as they do. Subgraphs stay. */
 static clg_status set_dropouts(graph *g, clg_train_form form)
 {
     uint32_t *uses;
     const size_t n_nodes = g->n_nodes;
     clg_status status = CLG_OK;
+    bool any = false;
     CLG_TRY(graph_count_uses(g, &uses));
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
         if (!is_dropout(&g->nodes[i])) continue;
+        any = true;
         const bool is = dropout_trains(g, &g->nodes[i]),
                    trains = form == CLG_FORM_MODEL ? is : form == CLG_FORM_TRAINING;
         const bool is_unknown =
-            is && g->nodes[i].opset >= 7 && !g->values[g->nodes[i].inputs[2]].constant;
-        if (form == CLG_FORM_MODEL && is_unknown) continue; /* the gradient refuses it */
-        if (is || trains) status = set_dropout(g, i, uses, trains);
+            is && g->nodes[i].opset >= 7 && !constant_of(g, g->nodes[i].inputs[2]);
+        if (form == CLG_FORM_MODEL && is_unknown) /* if only a run tells, the gradient refuses it */
+            status = drop_seed(g, i);
+        else if (is || trains)
+            status = set_dropout(g, i, uses, trains);
     }
+    if (!any && form == CLG_FORM_TRAINING)
+        log_write(CLG_LOG_WARNING, "nothing is dropped: the model has no Dropout; exporters leave "
+                                   "it out for prediction");
     memory_free(uses);
     return status;
 }

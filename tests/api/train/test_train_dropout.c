@@ -133,7 +133,12 @@ TEST(train_dropout__drops_what_the_ratio_says)
                 {{.text = ACTIVE, .opset = 12, .form = CLG_FORM_TRAINING}, 0.5, 1458, 1742},
                 {{.text = INACTIVE, .opset = 7, .form = CLG_FORM_TRAINING}, 0.25, 2277, 2523},
                 {{.text = INACTIVE, .opset = 10, .form = CLG_FORM_TRAINING}, 0.25, 2277, 2523},
-                {{.text = INACTIVE, .opset = 6}, 0.25, 2277, 2523}};
+                {{.text = INACTIVE, .opset = 6}, 0.25, 2277, 2523},
+                {{.text = INPUTS "k = Constant() value_int=1; t = Cast(k) to=9; "
+                                 "y = Dropout(h, _, t) seed=3; out y"},
+                 0.5,
+                 1458,
+                 1742}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         bool kept[MANY][WIDTH];
         assert_between((uintmax_t)count_kept(&rows[i].trial, rows[i].ratio, kept),
@@ -276,6 +281,24 @@ TEST(train_dropout__the_exported_model_is_as_it_was)
     assert_int_equal(nodes[1].n_inputs, 1);
     clg_node_list_free(nodes, n_nodes);
     clg_model_free(m);
+}
+
+static void count_warnings(void *user, clg_log_level level, const char *message)
+{
+    if (level == CLG_LOG_WARNING && strstr(message, "has no Dropout")) ++*(int *)user;
+}
+
+TEST(train_dropout__warns_where_there_is_none)
+{
+    int n = 0;
+    clg_set_log(count_warnings, &n, CLG_LOG_WARNING);
+    clg_trainer_free(open_trainer(&(trial){.text = INPUTS "y = Neg(h); out y"}));
+    clg_trainer_free(open_trainer(&(trial){.text = ACTIVE, .form = CLG_FORM_TRAINING}));
+    assert_int_equal(n, 0);
+    clg_trainer_free(
+        open_trainer(&(trial){.text = INPUTS "y = Neg(h); out y", .form = CLG_FORM_TRAINING}));
+    assert_int_equal(n, 1);
+    clg_set_log(NULL, NULL, CLG_LOG_ERROR);
 }
 
 TEST(train_dropout__refuses)
