@@ -26,6 +26,7 @@
 // moments_parts: NDRange: channels (x P_LOCAL), n_parts.
 // moments_finish: mean, var: inputs 3 and 4 of BatchNormalization. Bits 0 to 3 of `wanted` enable
 //   outputs: new_mean, new_var (old * momentum + batch's * (1 - momentum)), batch_mean, batch_var.
+//   The batch's variance in new_var is the sum of squared deviations / divisor: n, or n - 1.
 //   NDRange: channels.
 // moments_apply: y = (x - center) * factor + shift. NDRange: inner / P_VEC, outer * channels.
 // Local memory: 2 * P_LOCAL * sizeof(num) bytes.
@@ -140,7 +141,7 @@ __kernel void moments_finish(__global const num *parts, const long parts_off, __
                              __global mean_elem *batch_mean, const long batch_mean_off,
                              __global mean_elem *batch_var, const long batch_var_off, const int n,
                              const int channels, const int n_parts, const int wanted,
-                             const float epsilon, const float momentum)
+                             const int divisor, const float epsilon, const float momentum)
 {
     for (int c = get_global_id(0); c < channels; c += get_global_size(0)) {
         // The mean of the elements combined so far is center + off.
@@ -174,7 +175,7 @@ __kernel void moments_finish(__global const num *parts, const long parts_off, __
                        new_mean + new_mean_off + c);
         if (wanted & 2)
             STORE_MEAN((num)LOAD_MEAN(var + var_off + c) * (num)momentum +
-                           spread * (1 - (num)momentum),
+                           squares / (num)divisor * (1 - (num)momentum),
                        new_var + new_var_off + c);
         if (wanted & 4) STORE_MEAN(average, batch_mean + batch_mean_off + c);
         if (wanted & 8) STORE_MEAN(spread, batch_var + batch_var_off + c);

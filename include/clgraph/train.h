@@ -61,10 +61,14 @@ typedef struct clg_loss_options {
      * ignore_index. */
     float label_smoothing;
     float delta; /* of HUBER, above 0 */
+    /* Of CROSS_ENTROPY and NLL: a weight for each class, finite and at least 0; the mean is
+     * weighted by those of the targets. NULL: 1. */
+    const float *weights;
+    size_t n_weights;
 } clg_loss_options;
 #define CLG_LOSS_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        sizeof(clg_loss_options), CLG_LOSS_OUTPUT, NULL, NULL, false, -100, 0.0f, 1.0f             \
+        sizeof(clg_loss_options), CLG_LOSS_OUTPUT, NULL, NULL, false, -100, 0.0f, 1.0f, NULL, 0    \
     }
 
 /* Adds a loss to a model: *out_model has, after the inputs of `model`, the targets, and one output,
@@ -138,6 +142,19 @@ typedef struct clg_schedule_options {
 
 typedef struct clg_trainer clg_trainer;
 
+/* In which form a kind of operator computes in steps. Evaluation is in the form of prediction. */
+typedef enum clg_train_form {
+    CLG_FORM_MODEL = 0, /* each node in its own */
+    CLG_FORM_PREDICTION = 1,
+    CLG_FORM_TRAINING = 2
+} clg_train_form;
+
+/* What a step does whose loss, or norm of the gradients, is not finite. */
+typedef enum clg_on_nan {
+    CLG_ON_NAN_STOP = 0, /* fails */
+    CLG_ON_NAN_SKIP = 1  /* counts as a step, but changes no parameters */
+} clg_on_nan;
+
 typedef struct clg_train_options {
     size_t struct_size;
     const clg_loss_options *loss;           /* NULL: the model's only output is the loss */
@@ -154,10 +171,26 @@ typedef struct clg_train_options {
     double clip_norm;    /* gradients are scaled down to this norm of all of them; 0: not */
     uint32_t accumulate; /* batches a step, whose gradients' mean is taken; 0: 1 */
     const clg_session_options *session; /* NULL: as usual; precision is FP32 */
+    /* BatchNormalization: in the form of training it uses mean and variance of the batch, and each
+     * batch of a step moves the running ones, new = old * momentum + batch's * (1 - momentum): the
+     * initializers of its inputs 3 and 4, if `train` and `freeze` choose them as they choose
+     * parameters. CLG_FORM_TRAINING changes only nodes whose initializers are chosen so. */
+    clg_train_form batchnorm;
+    /* Running variances are of the batch, as ONNX defines them; else of the sample, with n - 1 in
+     * place of n, as PyTorch does, which refuses batches of one value. */
+    bool population_variance;
+    /* Dropout: in the form of training it drops, in CLG_FORM_MODEL where training_mode is true (up
+     * to opset 6, is_test 0). What is dropped follows from `seed`, the step, its batch and the
+     * node, as the numbers of other random operators do; an attribute seed is not read. */
+    clg_train_form dropout;
+    uint64_t seed;
+    bool step_metrics; /* steps count right predictions: a few kernels more, of losses of classes */
+    clg_on_nan on_nan;
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL           \
+        sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL,          \
+            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false, CLG_ON_NAN_STOP                       \
     }
 
 typedef struct clg_train_stats {
@@ -166,10 +199,26 @@ typedef struct clg_train_stats {
     double loss;          /* mean of the step's batches */
     double rate;          /* the step's learning rate */
     double gradient_norm; /* before clipping; NaN without clip_norm */
+    /* With step_metrics, of the step's batches: see clg_measures. */
+    uint64_t n_right, n_counted;
+    uint64_t skipped; /* steps so far without an update: CLG_ON_NAN_SKIP */
 } clg_train_stats;
 #define CLG_TRAIN_STATS_INIT                                                                       \
     {                                                                                              \
-        sizeof(clg_train_stats), 0, 0.0, 0.0, 0.0                                                  \
+        sizeof(clg_train_stats), 0, 0.0, 0.0, 0.0, 0, 0, 0                                         \
+    }
+
+/* How well the model predicts a batch. */
+typedef struct clg_measures {
+    size_t struct_size;
+    double loss;
+    /* Of losses of classes, else 0: targets whose class has the largest y (the first of equal
+     * ones), and targets that count: all but ignore_index. */
+    uint64_t n_right, n_counted;
+} clg_measures;
+#define CLG_MEASURES_INIT                                                                          \
+    {                                                                                              \
+        sizeof(clg_measures), 0.0, 0, 0                                                            \
     }
 
 /* Creates a trainer. The model is not changed, and may be freed; parameters start as its
@@ -191,10 +240,15 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, cons
 /* Computes the gradients of a batch, and after `accumulate` batches updates the parameters: then
  * *out_stats, which may be NULL, has another step. After a failure the parameters are those of
  * before, unless the device was lost or failed in the update; gradients of earlier batches are
- * dropped. Errors: those of clg_session_run. */
+ * dropped. Errors: those of clg_session_run; DATA: the loss, or with clip_norm the norm of the
+ * gradients, is not finite: the message names step, rate and the first such value. Without
+ * clip_norm, gradients that are not finite while the loss is are found in the next step. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
-/* Computes the loss of the inputs that are set; nothing changes. */
+/* Computes the loss of the inputs that are set in the form of prediction; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
+/* As clg_trainer_evaluate; counts right predictions too. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_measure(clg_trainer *trainer,
+                                                    clg_measures *out_measures);
 
 /* Returns the number of steps done; 0 for NULL. */
 CLG_API uint64_t clg_trainer_n_steps(const clg_trainer *trainer);
@@ -207,25 +261,35 @@ CLG_API uint64_t clg_train_row(uint64_t seed, uint64_t epoch, uint64_t n_rows, u
  * of range. */
 CLG_API size_t clg_trainer_n_parameters(const clg_trainer *trainer);
 CLG_API const clg_port *clg_trainer_parameter(const clg_trainer *trainer, size_t index);
-/* Return a copy, in host memory, of a parameter, or of its gradient in the last step (zeros before
- * it): the sum of those of its batches, before clipping. Errors: NOT_FOUND, BUSY, DEVICE_LOST. */
+/* Return a copy, in host memory, of a parameter or running statistic, or of a parameter's gradient
+ * in the last step (zeros before it): the sum of those of its batches, before clipping. Errors:
+ * NOT_FOUND, BUSY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_get_parameter(clg_trainer *trainer, const char *name,
                                                           clg_value **out_value);
 CLG_API CLG_MUST_USE clg_status clg_trainer_get_gradient(clg_trainer *trainer, const char *name,
                                                          clg_value **out_value);
-/* Changes a parameter. Errors: also SHAPE and INVALID_ARGUMENT (dtype). */
+/* Changes a parameter or running statistic. Errors: also SHAPE and INVALID_ARGUMENT (dtype). */
 CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name,
                                                           const clg_value *value);
-/* Saves parameters, the optimizer's states and the number of steps as a .npz file, which replaces
- * an earlier one whole, and reads it back into a trainer of the same model with the same options:
- * the steps that follow then have the same bits as without the break, on the same device and
- * driver. Batches of a step in progress are not saved, and loading drops them. Errors: IO,
- * INVALID_ARGUMENT (a checkpoint of another model or with other options, named with the first that
- * differs; a damaged file), BUSY, DEVICE_LOST. After a failure to load, the trainer is unchanged
- * unless the device failed. */
+/* Saves parameters, running statistics, the optimizer's states and the number of steps as a .npz
+ * file, which replaces an earlier one whole, and reads it back into a trainer of the same model
+ * with the same options: the steps that follow then have the same bits as without the break, on the
+ * same device and driver. Batches of a step in progress are not saved, and loading drops them.
+ * Errors: IO, INVALID_ARGUMENT (a checkpoint of another model or with other options, named with the
+ * first that differs; a damaged file), BUSY, DEVICE_LOST. After a failure to load, the trainer is
+ * unchanged unless the device failed. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_save(clg_trainer *trainer, const char *path);
 CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const char *path);
-/* Returns the model with the parameters as they are now as its initializers. */
+/* Creates a session that predicts with parameters and running statistics as they are when it runs,
+ * in the trainer's memory, in the form of prediction: it has the model's outputs and inputs, and as
+ * further inputs, which are set, what is trained. It may outlive the trainer. A run must not be
+ * concurrent with a call that changes parameters; clones of the session have these inputs unset.
+ * For many predictions with the same parameters, a session of clg_trainer_model is faster: weights
+ * that are inputs are packed in each run. Errors: those of clg_session_create. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_session(clg_trainer *trainer,
+                                                    clg_session **out_session);
+/* Returns the model with parameters and running statistics as they are now as its initializers; its
+ * nodes are in the forms that they had. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model);
 
 #ifdef __cplusplus

@@ -47,7 +47,7 @@ from .multi import Part, PartList
 from .session import EP_NAME as _EP_NAME
 from .session import InferenceSession, Memory, Node, Profile, Step
 from .stream import stream
-from .train import StepStats, Trainer
+from .train import Measures, StepStats, Trainer
 from .value import Value, empty
 
 __version__ = _lib.clg_version().decode()
@@ -81,9 +81,9 @@ def get_available_providers() -> list:
 __all__ = [
     "Batch", "Busy", "Cancelled", "Context", "ContextList", "Device", "DeviceList", "DeviceLost",
     "Error", "InferenceSession", "InvalidArgument", "InvalidModel", "LimitExceeded", "Limits",
-    "Memory", "Model", "ModelMetadata", "NoDevice", "NoOpenCL", "Node", "NodeArg", "OutOfMemory",
-    "Part", "PartList", "Profile", "SelftestCase", "SelftestResult", "Step", "StepStats", "Trainer",
-    "Unsupported", "Value",
+    "Measures", "Memory", "Model", "ModelMetadata", "NoDevice", "NoOpenCL", "Node", "NodeArg",
+    "OutOfMemory", "Part", "PartList", "Profile", "SelftestCase", "SelftestResult", "Step",
+    "StepStats", "Trainer", "Unsupported", "Value",
     "contexts", "devices", "diagnose", "empty", "get_available_providers", "get_ep_name",
     "get_library_path", "library_path", "select", "selftest", "stream",
 ]  # fmt: skip

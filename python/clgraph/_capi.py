@@ -98,6 +98,15 @@ CLG_SCHEDULE_EXPONENTIAL = 2
 CLG_SCHEDULE_LINEAR = 3
 CLG_SCHEDULE_COSINE = 4
 
+# clg_train_form
+CLG_FORM_MODEL = 0
+CLG_FORM_PREDICTION = 1
+CLG_FORM_TRAINING = 2
+
+# clg_on_nan
+CLG_ON_NAN_STOP = 0
+CLG_ON_NAN_SKIP = 1
+
 # clg_dtype
 CLG_DTYPE_NONE = 0
 CLG_FLOAT32 = 1
@@ -507,6 +516,8 @@ class clg_loss_options(Structure):
         ("ignore_index", c_int64),
         ("label_smoothing", c_float),
         ("delta", c_float),
+        ("weights", c_void_p),
+        ("n_weights", c_size_t),
     ]
 
 
@@ -554,6 +565,12 @@ class clg_train_options(Structure):
         ("clip_norm", c_double),
         ("accumulate", c_uint32),
         ("session", c_void_p),
+        ("batchnorm", c_int),
+        ("population_variance", c_bool),
+        ("dropout", c_int),
+        ("seed", c_uint64),
+        ("step_metrics", c_bool),
+        ("on_nan", c_int),
     ]
 
 
@@ -564,6 +581,18 @@ class clg_train_stats(Structure):
         ("loss", c_double),
         ("rate", c_double),
         ("gradient_norm", c_double),
+        ("n_right", c_uint64),
+        ("n_counted", c_uint64),
+        ("skipped", c_uint64),
+    ]
+
+
+class clg_measures(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("loss", c_double),
+        ("n_right", c_uint64),
+        ("n_counted", c_uint64),
     ]
 
 
@@ -724,11 +753,13 @@ FUNCTIONS = {
     "clg_trainer_get_gradient": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_get_parameter": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_load": (c_int, [c_void_p, c_char_p]),
+    "clg_trainer_measure": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_model": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_n_parameters": (c_size_t, [c_void_p]),
     "clg_trainer_n_steps": (c_uint64, [c_void_p]),
     "clg_trainer_parameter": (c_void_p, [c_void_p, c_size_t]),
     "clg_trainer_save": (c_int, [c_void_p, c_char_p]),
+    "clg_trainer_session": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_set_input": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_set_parameter": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_step": (c_int, [c_void_p, c_void_p]),

@@ -200,6 +200,15 @@ class InferenceSession:
         handle = waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer))
         self._init_state(handle)
 
+    @classmethod
+    def _of_trainer(cls, model: Model, context: Context, handle: Handle) -> "InferenceSession":
+        """Wraps a clg_session of a trainer: inputs that are not the model's are set."""
+        session = cls.__new__(cls)
+        session.model, session.contexts = model, [context]
+        session._init_state(handle)
+        session._is_stateful = True
+        return session
+
     def _init_state(self, handle: Handle) -> None:
         self._main = Slot(handle, self.model)
         self._idle: List[Slot] = [self._main]  # not in a run

@@ -13,6 +13,7 @@ from ._interrupt import waiting
 from ._library import Handle, check, encode_name, init, lib, names_array, string
 from .device import KERNELS, enum_value, shared_context
 from .model import Model, new_cancel
+from .session import InferenceSession
 from .value import Value
 
 LOSSES = {
@@ -38,17 +39,42 @@ SCHEDULES = {
     "linear": c.CLG_SCHEDULE_LINEAR,
     "cosine": c.CLG_SCHEDULE_COSINE,
 }
+FORMS = {
+    "model": c.CLG_FORM_MODEL,
+    "prediction": c.CLG_FORM_PREDICTION,
+    "training": c.CLG_FORM_TRAINING,
+}
+ON_NAN = {"stop": c.CLG_ON_NAN_STOP, "skip": c.CLG_ON_NAN_SKIP}
 
 
 @dataclasses.dataclass(frozen=True)
 class StepStats:
-    """What a step did: the mean loss of its batches, its learning rate, and with clip_norm the
-    norm of the gradients before clipping, else NaN."""
+    """What a step did: the mean loss of its batches, its learning rate, with clip_norm the norm of
+    the gradients before clipping, else NaN, with step_metrics what Measures counts, and how many
+    steps so far were skipped."""
 
     step: int
     loss: float
     rate: float
     gradient_norm: float
+    right: int = 0
+    counted: int = 0
+    skipped: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Measures:
+    """The loss of a batch, and of losses of classes the number of targets whose class has the
+    largest output, and of those that count: all but ignore_index. Otherwise these are 0."""
+
+    loss: float
+    right: int
+    counted: int
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right predictions, NaN where nothing counts."""
+        return self.right / self.counted if self.counted else float("nan")
 
 
 class Trainer:
@@ -58,7 +84,7 @@ class Trainer:
     loss: "cross-entropy" and "nll" (targets are class numbers), "bce-with-logits", "mse", "l1",
         "huber", or "output": the model computes its loss itself. output: of which value; by default
         of the only output. target: the name of the input for the targets. ignore_index,
-        label_smoothing, delta: see clg_loss_options.
+        label_smoothing, delta, class_weights: see clg_loss_options.
     optimizer: "sgd", "adam", "adamw", "adagrad" or "rmsprop", with PyTorch's formulas and options
         (weight_decay, momentum, dampening, nesterov, betas, alpha, centered, eps, lr_decay).
     lr, schedule: the learning rate, "constant", or by the number of the step: "step" (times gamma
@@ -66,6 +92,13 @@ class Trainer:
         after warmup_steps.
     train, freeze: names of initializers, with "*" and "?".
     clip_value, clip_norm: limits of the gradients, 0: none. accumulate: batches of a step.
+    batchnorm: in which form BatchNormalization computes in steps: as in the "model", by its
+        running statistics ("prediction"), or by those of the batch, which move the running ones
+        ("training"). population_variance: these are of the batch, not of the sample as PyTorch's.
+    dropout: whether Dropout drops in steps: as in the "model", never ("prediction"), or always
+        ("training"); what is dropped follows from `seed` and the step.
+    step_metrics: steps count right predictions too, of losses of classes. on_nan: "stop" raises
+        where the loss is not finite, and "skip" skips the step; the parameters do not change.
 
     Equal inputs give equal bits. One call at a time: others raise Busy.
     """
@@ -80,6 +113,7 @@ class Trainer:
         target: str = "target",
         ignore_index: Optional[int] = None,
         label_smoothing: float = 0.0,
+        class_weights: Optional[Sequence[float]] = None,
         delta: float = 1.0,
         optimizer: str = "sgd",
         lr: float = 1e-3,
@@ -103,9 +137,18 @@ class Trainer:
         clip_value: float = 0.0,
         clip_norm: float = 0.0,
         accumulate: int = 1,
+        batchnorm: str = "model",
+        population_variance: bool = False,
+        dropout: str = "model",
+        seed: int = 0,
+        step_metrics: bool = False,
+        on_nan: str = "stop",
         kernels: str = "auto",
     ):
         self.model = model if isinstance(model, Model) else Model(model)
+        weights = None if class_weights is None else (ctypes.c_float * len(class_weights))()
+        if weights is not None:
+            weights[:] = class_weights
         loss_options = init(
             c.clg_loss_options,
             kind=enum_value(LOSSES, loss, "loss"),
@@ -115,6 +158,8 @@ class Trainer:
             ignore_index=ignore_index or 0,
             label_smoothing=label_smoothing,
             delta=delta,
+            weights=None if weights is None else ctypes.addressof(weights),
+            n_weights=0 if weights is None else len(weights),
         )
         optimizer_options = init(
             c.clg_optimizer_options,
@@ -150,6 +195,12 @@ class Trainer:
             clip_norm=clip_norm,
             accumulate=accumulate,
             session=ctypes.addressof(session),
+            batchnorm=enum_value(FORMS, batchnorm, "batchnorm"),
+            population_variance=bool(population_variance),
+            dropout=enum_value(FORMS, dropout, "dropout"),
+            seed=seed,
+            step_metrics=bool(step_metrics),
+            on_nan=enum_value(ON_NAN, on_nan, "on_nan"),
         )
         self.context = shared_context(device)
         model_pointer, context_pointer = self.model._handle.pointer, self.context._handle.pointer
@@ -184,7 +235,15 @@ class Trainer:
         stats = init(c.clg_train_stats)
         pointer = self._handle.pointer
         waiting(lambda: check(lib.clg_trainer_step(pointer, ctypes.byref(stats))))
-        return StepStats(stats.step, stats.loss, stats.rate, stats.gradient_norm)
+        return StepStats(
+            stats.step,
+            stats.loss,
+            stats.rate,
+            stats.gradient_norm,
+            stats.n_right,
+            stats.n_counted,
+            stats.skipped,
+        )
 
     def evaluate(self, feed: Mapping[str, Any]) -> float:
         """Returns the loss of a batch; nothing changes."""
@@ -193,6 +252,14 @@ class Trainer:
         pointer = self._handle.pointer
         waiting(lambda: check(lib.clg_trainer_evaluate(pointer, ctypes.byref(loss))))
         return loss.value
+
+    def measure(self, feed: Mapping[str, Any]) -> Measures:
+        """As evaluate, with the number of right predictions."""
+        self._set(feed)
+        measures = init(c.clg_measures)
+        pointer = self._handle.pointer
+        waiting(lambda: check(lib.clg_trainer_measure(pointer, ctypes.byref(measures))))
+        return Measures(measures.loss, measures.n_right, measures.n_counted)
 
     @property
     def parameters(self) -> List[str]:
@@ -235,6 +302,20 @@ class Trainer:
         """Goes on from a file of `save`; other models or options raise InvalidArgument."""
         pointer, encoded = self._handle.pointer, os.fsencode(path)
         waiting(lambda: check(lib.clg_trainer_load(pointer, encoded)))
+
+    def session(self) -> InferenceSession:
+        """Returns a session that predicts with the parameters as they are when it runs.
+
+        They are not copied. It is for one thread at a time, and not during a step.
+        """
+        pointer = self._handle.pointer
+
+        def work() -> Handle:
+            out = ctypes.c_void_p()
+            check(lib.clg_trainer_session(pointer, ctypes.byref(out)))
+            return Handle(out.value, lib.clg_session_free)
+
+        return InferenceSession._of_trainer(self.model, self.context, waiting(work))
 
     def trained_model(self) -> Model:
         """Returns the model with the parameters as they are now, to save or to run."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """clgraph.Trainer, against steps of gradient descent written out in numpy."""
 
+import concurrent.futures
 import threading
 
 import numpy as np
@@ -153,3 +154,109 @@ def test_a_second_caller_is_busy_or_waits_for_nothing(device):
         thread.join()
     assert len(done) + len(busy) == 100
     assert sorted(done) == list(range(2, 2 + len(done)))
+
+
+def test_losses_that_are_not_finite(device):
+    bad = batch()
+    bad["x"] = bad["x"].copy()
+    bad["x"][0, 0] = np.nan
+    trainer = clgraph.Trainer(linear(), device, loss="mse")
+    before = trainer.get_parameter("weight")
+    with pytest.raises(clgraph.Error, match="the loss of step 1 is nan.*the input 'x'"):
+        trainer.step(bad)
+    np.testing.assert_array_equal(trainer.get_parameter("weight"), before)
+    trainer = clgraph.Trainer(linear(), device, loss="mse", on_nan="skip")
+    stats = trainer.step(bad)
+    assert stats.step == 1 and stats.skipped == 1 and np.isnan(stats.loss)
+    np.testing.assert_array_equal(trainer.get_parameter("weight"), before)
+
+
+def test_measures(device):
+    trainer = clgraph.Trainer(linear(), device, loss="cross-entropy", step_metrics=True)
+    x = batch()["x"]
+    scores = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+    feed = {"x": x, "target": np.zeros(len(x), np.int64)}
+    measures = trainer.measure(feed)
+    assert measures.loss == trainer.evaluate(feed)
+    assert (measures.right, measures.counted) == ((scores.argmax(1) == 0).sum(), len(x))
+    assert measures.accuracy == measures.right / len(x)
+    stats = trainer.step(feed)
+    assert (stats.right, stats.counted) == (measures.right, measures.counted)
+    assert np.isnan(clgraph.Trainer(linear(), device, loss="mse").measure(batch()).accuracy)
+
+
+def test_sessions_of_a_trainer(device):
+    trainer = clgraph.Trainer(linear(), device, loss="mse", lr=0.25)
+    session = trainer.session()
+    x = batch(50)["x"]
+    for seed in (20, 30):
+        expected = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, atol=1e-12)
+        trainer.step(batch(seed))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: session.run(None, {"x": x})[0], range(8)))
+    expected = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+    for result in results:
+        np.testing.assert_allclose(result, expected, atol=1e-12)
+
+
+def test_weights_of_classes(device):
+    x, weights = batch()["x"], np.linspace(0.5, 2, M)
+    trainer = clgraph.Trainer(linear(), device, class_weights=weights)
+    scores = x @ trainer.get_parameter("weight") + trainer.get_parameter("bias")
+    logs = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    target = np.arange(len(x)) % M
+    each = -logs[np.arange(len(x)), target]
+    expected = (each * weights[target]).sum() / weights[target].sum()
+    assert abs(trainer.evaluate({"x": x, "target": target}) - expected) < 1e-12
+    with pytest.raises(clgraph.Error, match="3 classes, and the loss 2 weights"):
+        clgraph.Trainer(linear(), device, class_weights=[1, 2])
+
+
+def normalised():
+    """BatchNormalization and Dropout, in the form of prediction."""
+    norm = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["n"], momentum=0.75)
+    dtype = TensorProto.DOUBLE
+    made = model(
+        [norm, helper.make_node("Dropout", ["n"], ["y"])],
+        [("x", dtype, ["n", K])],
+        [("y", dtype, ["n", K])],
+    )
+    for name, start in (("s", 1.0), ("b", 0.0), ("m", 0.0), ("v", 1.0)):
+        made.graph.initializer.append(numpy_helper.from_array(np.full(K, start), name))
+    return made
+
+
+def test_running_statistics(device):
+    x = batch()["x"]
+    feed = {"x": x, "target": np.zeros_like(x)}
+    for population in (False, True):
+        trainer = clgraph.Trainer(
+            normalised(), device, loss="mse", batchnorm="training", population_variance=population
+        )
+        assert trainer.parameters == ["s", "b"]
+        trainer.step(feed)
+        np.testing.assert_allclose(trainer.get_parameter("m"), 0.25 * x.mean(0), atol=1e-12)
+        np.testing.assert_allclose(
+            trainer.get_parameter("v"), 0.75 + 0.25 * x.var(0, ddof=not population), atol=1e-12
+        )
+    with pytest.raises(clgraph.Error, match="batchnorm"):
+        clgraph.Trainer(normalised(), device, loss="mse", batchnorm="always")
+
+
+def test_dropout_follows_from_the_seed(device):
+    x = batch()["x"]
+    feed = {"x": x, "target": np.zeros_like(x)}
+    losses = {
+        (form, seed): [trainer.step(feed).loss for _ in range(5)]
+        for form in ("model", "training")
+        for seed in (1, 2)
+        for trainer in [
+            clgraph.Trainer(normalised(), device, loss="mse", lr=0.0, dropout=form, seed=seed)
+        ]
+    }
+    assert len(set(losses["model", 1])) == 1 and losses["model", 1] == losses["model", 2]
+    assert len(set(losses["training", 1])) > 1
+    assert losses["training", 1] != losses["training", 2]
+    again = clgraph.Trainer(normalised(), device, loss="mse", lr=0.0, dropout="training", seed=1)
+    assert [again.step(feed).loss for _ in range(5)] == losses["training", 1]

@@ -15,5 +15,5 @@ clg_status clg_model_gradient(const clg_model *model, const char *y, const char 
     API_REQUIRE(model);
     API_REQUIRE(y);
     if (n_xs > 0) API_REQUIRE(xs);
-    return model_gradient(model, y, xs, n_xs, out_model);
+    return model_gradient(model, y, xs, n_xs, false, out_model);
 }

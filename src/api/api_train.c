@@ -33,7 +33,7 @@ clg_status clg_model_add_loss(const clg_model *model, const clg_loss_options *op
     *out_model = NULL;
     API_REQUIRE(model);
     API_OPTIONS(options, o);
-    return loss_add(model, &o, out_model);
+    return loss_add(model, &o, NULL, out_model);
 }
 
 /* ---- creation -------------------------------------------------------------------------------- */
@@ -42,6 +42,12 @@ static clg_status check_limit(const char *what, double x)
 {
     if (x >= 0 && isfinite(x)) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_trainer_create: %s is %g", what, x);
+}
+
+static clg_status check_form(const char *what, clg_train_form form)
+{
+    if (form >= CLG_FORM_MODEL && form <= CLG_FORM_TRAINING) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_trainer_create: %s is %d", what, (int)form);
 }
 
 static clg_status read_patterns(const char *what, const char *const *patterns, size_t n)
@@ -62,6 +68,10 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
                    .clip_norm = given->clip_norm},
         .schedule = CLG_SCHEDULE_OPTIONS_INIT,
         .patterns = {given->train, given->freeze, given->n_train, given->n_freeze},
+        .forms = {given->batchnorm, given->dropout, given->population_variance},
+        .seed = given->seed,
+        .has_step_metrics = given->step_metrics,
+        .on_nan = given->on_nan,
         .n_batches = given->accumulate ? given->accumulate : 1};
     API_OPTIONS(given->loss, out->loss);
     API_OPTIONS(given->optimizer, out->update.options);
@@ -69,6 +79,11 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
     out->update.scales = out->n_batches > 1;
     CLG_TRY(check_limit("clip_value", given->clip_value));
     CLG_TRY(check_limit("clip_norm", given->clip_norm));
+    CLG_TRY(check_form("batchnorm", given->batchnorm));
+    CLG_TRY(check_form("dropout", given->dropout));
+    if (given->on_nan != CLG_ON_NAN_STOP && given->on_nan != CLG_ON_NAN_SKIP)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_trainer_create: on_nan is %d",
+                         (int)given->on_nan);
     CLG_TRY(read_patterns("train", given->train, given->n_train));
     return read_patterns("freeze", given->freeze, given->n_freeze);
 }
@@ -131,9 +146,22 @@ clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats)
 
 clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss)
 {
+    clg_measures ours = CLG_MEASURES_INIT;
     API_REQUIRE(out_loss);
     ENTER(trainer);
-    return leave(trainer, trainer_evaluate(trainer, out_loss));
+    const clg_status status = trainer_evaluate(trainer, &ours);
+    if (status == CLG_OK) *out_loss = ours.loss;
+    return leave(trainer, status);
+}
+
+clg_status clg_trainer_measure(clg_trainer *trainer, clg_measures *out_measures)
+{
+    clg_measures ours = CLG_MEASURES_INIT;
+    API_REQUIRE(out_measures);
+    ENTER(trainer);
+    clg_status status = trainer_evaluate(trainer, &ours);
+    if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_measures);
+    return leave(trainer, status);
 }
 
 uint64_t clg_trainer_n_steps(const clg_trainer *trainer) { return trainer ? trainer->n_steps : 0; }
@@ -218,4 +246,12 @@ clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model)
     *out_model = NULL;
     ENTER(trainer);
     return leave(trainer, trainer_model(trainer, out_model));
+}
+
+clg_status clg_trainer_session(clg_trainer *trainer, clg_session **out_session)
+{
+    API_REQUIRE(out_session);
+    *out_session = NULL;
+    ENTER(trainer);
+    return leave(trainer, trainer_session(trainer, out_session));
 }

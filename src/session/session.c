@@ -136,6 +136,13 @@ void session_free(clg_session *s)
     memory_free(s);
 }
 
+void session_set_seed(clg_session *s, uint64_t seed)
+{
+    if (!s->frame) return; /* a rebuild has failed: a run fails too */
+    s->frame->seed = seed;
+    s->frame->n_draws = 0;
+}
+
 /* ---- keeping values -------------------------------------------------------------------------- */
 
 /* Moves the bound values and links of the model's own outputs to the new outputs; those of kept

@@ -185,6 +185,10 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
 /* Returns input `index` of the exec's graph: its name, dtype and declared shape. */
 const value *session_input_port(const clg_session *s, size_t index);
 
+/* Makes the keys of random numbers in the next runs follow from the seed; without it they differ
+ * between sessions. The caller must have entered the session. */
+void session_set_seed(clg_session *s, uint64_t seed);
+
 /* Runs with the inputs that are set (sync_run.c), refreshed if necessary. The caller must have
  * entered the session. */
 clg_status session_run(clg_session *s);

@@ -27,6 +27,8 @@ static void write_settings(const clg_trainer *t, strbuf *out)
                    {"loss.ignore_index", (double)l->ignore_index},
                    {"loss.label_smoothing", (double)l->label_smoothing},
                    {"loss.delta", (double)l->delta},
+                   {"loss.weights_high", (double)(t->weights_hash >> 32)},
+                   {"loss.weights_low", (double)(t->weights_hash & UINT32_MAX)},
                    {"optimizer", o->kind},
                    {"optimizer.weight_decay", o->weight_decay},
                    {"optimizer.momentum", o->momentum},
@@ -47,7 +49,13 @@ static void write_settings(const clg_trainer *t, strbuf *out)
                    {"schedule.warmup_steps", (double)s->warmup_steps},
                    {"clip_value", t->update.clip_value},
                    {"clip_norm", t->update.clip_norm},
-                   {"accumulate", (double)t->n_batches}};
+                   {"accumulate", (double)t->n_batches},
+                   {"batchnorm", t->forms.batchnorm},
+                   {"population_variance", t->forms.population_variance},
+                   {"dropout", t->forms.dropout},
+                   {"seed_high", (double)(t->seed >> 32)},
+                   {"seed_low", (double)(t->seed & UINT32_MAX)},
+                   {"on_nan", t->on_nan}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         strbuf_printf(out, "%s %.17g\n", numbers[i].name, numbers[i].number);
 }
@@ -83,11 +91,12 @@ static clg_status check_settings(const clg_trainer *t, const char *path, const t
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Names and tensors of the arrays: those of parameters, then step and settings. */
+/* Names and tensors of the arrays: those of groups, then step, skipped and settings. */
 typedef struct arrays {
     char **names;
     tensor **tensors;
-    size_t n;
+    clg_value **values; /* what the arrays of groups are of */
+    size_t n, n_grouped;
 } arrays;
 
 static void arrays_deinit(arrays *a)
@@ -98,38 +107,47 @@ static void arrays_deinit(arrays *a)
     }
     memory_free(a->names);
     memory_free(a->tensors);
+    memory_free(a->values);
 }
 
-static size_t n_groups(const clg_trainer *t) { return 1 + optimizer_n_states(&t->update.options); }
+/* Parameters, statistics, states. */
+static size_t n_groups(const clg_trainer *t) { return 2 + optimizer_n_states(&t->update.options); }
 
-/* Returns the values of the k-th group of arrays: parameters, then states. */
-static clg_value *const *values_of(const clg_trainer *t, size_t k)
+static trainer_tensor tensor_of(size_t group)
 {
-    return t->views[k == 0 ? TRAINER_PARAMETERS : TRAINER_STATES + k - 1];
+    return group == 0   ? TRAINER_PARAMETERS
+           : group == 1 ? TRAINER_STATISTICS
+                        : (trainer_tensor)(TRAINER_STATES + (int)group - 2);
 }
 
-static clg_status make_name(size_t k, const char *name, char **out)
+static clg_status make_name(size_t group, const char *name, char **out)
 {
     strbuf text;
     strbuf_init(&text, 0);
-    if (k == 0)
-        strbuf_printf(&text, "parameter/%s", name);
+    if (group < 2)
+        strbuf_printf(&text, "%s/%s", group == 0 ? "parameter" : "statistic", name);
     else
-        strbuf_printf(&text, "state%zu/%s", k, name);
+        strbuf_printf(&text, "state%zu/%s", group - 1, name);
     return strbuf_take(&text, out);
 }
 
-/* Allocates the arrays, and gives those of parameters their names. */
+/* Allocates the arrays, and gives those of groups their names. */
 static clg_status arrays_init(const clg_trainer *t, arrays *a)
 {
-    const size_t n = t->parameters.n;
-    *a = (arrays){.n = n * n_groups(t) + 2};
+    *a = (arrays){0};
+    for (size_t k = 0; k < n_groups(t); k++) a->n_grouped += trainer_list(t, tensor_of(k))->n;
+    a->n = a->n_grouped + 3;
     a->names = memory_zalloc(a->n, sizeof *a->names);
     a->tensors = memory_zalloc(a->n, sizeof *a->tensors);
-    if (!a->names || !a->tensors) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t k = 0; k < n_groups(t); k++)
-        for (size_t i = 0; i < n; i++)
-            CLG_TRY(make_name(k, t->parameters.names[i], &a->names[k * n + i]));
+    a->values = memory_zalloc(a->n, sizeof *a->values);
+    if (!a->names || !a->tensors || !a->values) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t k = 0, at = 0; k < n_groups(t); k++) {
+        const parameter_list *list = trainer_list(t, tensor_of(k));
+        for (size_t i = 0; i < list->n; i++, at++) {
+            a->values[at] = t->views[tensor_of(k)][i];
+            CLG_TRY(make_name(k, list->names[i], &a->names[at]));
+        }
+    }
     return CLG_OK;
 }
 
@@ -147,10 +165,11 @@ static clg_status add_text(arrays *a, size_t i, const char *name, clg_dtype dtyp
 
 static clg_status add_settings(const clg_trainer *t, arrays *a)
 {
-    const int64_t step = (int64_t)t->n_steps;
+    const int64_t step = (int64_t)t->n_steps, skipped = (int64_t)t->n_skipped;
     const shape scalar = shape_scalar();
     strbuf text;
-    CLG_TRY(add_text(a, a->n - 2, "step", CLG_INT64, &step, sizeof step, &scalar));
+    CLG_TRY(add_text(a, a->n_grouped, "step", CLG_INT64, &step, sizeof step, &scalar));
+    CLG_TRY(add_text(a, a->n_grouped + 1, "skipped", CLG_INT64, &skipped, sizeof skipped, &scalar));
     strbuf_init(&text, 0);
     write_settings(t, &text);
     const size_t n = strlen(strbuf_data(&text));
@@ -162,16 +181,13 @@ static clg_status add_settings(const clg_trainer *t, arrays *a)
     return status;
 }
 
-static clg_status fetch(const clg_trainer *t, arrays *a)
+static clg_status fetch(arrays *a)
 {
-    const size_t n = t->parameters.n;
-    for (size_t k = 0; k < n_groups(t); k++)
-        for (size_t i = 0; i < n; i++) {
-            const parameter *p = &t->parameters.items[i];
-            tensor **to = &a->tensors[k * n + i];
-            CLG_TRY(tensor_create(p->initial->dtype, &p->initial->dims, to));
-            CLG_TRY(value_read(values_of(t, k)[i], (*to)->data, (*to)->size_bytes));
-        }
+    for (size_t i = 0; i < a->n_grouped; i++) {
+        const clg_value *from = a->values[i];
+        CLG_TRY(tensor_create(from->dtype, &from->dims, &a->tensors[i]));
+        CLG_TRY(value_read(from, a->tensors[i]->data, a->tensors[i]->size_bytes));
+    }
     return CLG_OK;
 }
 
@@ -179,7 +195,7 @@ clg_status checkpoint_save(const clg_trainer *t, const char *path)
 {
     arrays a;
     clg_status status = arrays_init(t, &a);
-    if (status == CLG_OK) status = fetch(t, &a);
+    if (status == CLG_OK) status = fetch(&a);
     if (status == CLG_OK) status = add_settings(t, &a);
     if (status == CLG_OK)
         status = npz_save(path, a.n, (const char *const *)a.names, a.tensors, false);
@@ -213,28 +229,30 @@ static clg_status read_array(const npz_reader *r, const char *path, const char *
 static clg_status read_all(const clg_trainer *t, const npz_reader *r, const char *path, arrays *a)
 {
     const shape scalar = shape_scalar(), any = shape_unknown();
-    const size_t n = t->parameters.n;
     CLG_TRY(read_array(r, path, "settings", CLG_UINT8, &any, &a->tensors[a->n - 1]));
     CLG_TRY(check_settings(t, path, a->tensors[a->n - 1]));
-    CLG_TRY(read_array(r, path, "step", CLG_INT64, &scalar, &a->tensors[a->n - 2]));
-    if (tensor_get_int(a->tensors[a->n - 2], 0) < 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is damaged: step is %" PRId64, path,
-                         tensor_get_int(a->tensors[a->n - 2], 0));
-    for (size_t k = 0; k + 2 < a->n; k++) {
-        const tensor *like = t->parameters.items[k % n].initial;
-        CLG_TRY(read_array(r, path, a->names[k], like->dtype, &like->dims, &a->tensors[k]));
-    }
+    tensor **numbers = &a->tensors[a->n_grouped];
+    CLG_TRY(read_array(r, path, "step", CLG_INT64, &scalar, &numbers[0]));
+    CLG_TRY(read_array(r, path, "skipped", CLG_INT64, &scalar, &numbers[1]));
+    const int64_t step = tensor_get_int(numbers[0], 0), skipped = tensor_get_int(numbers[1], 0);
+    if (skipped < 0 || step < skipped)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "'%s' is damaged: step is %" PRId64 ", skipped is %" PRId64, path, step,
+                         skipped);
+    for (size_t i = 0; i < a->n_grouped; i++)
+        CLG_TRY(read_array(r, path, a->names[i], a->values[i]->dtype, &a->values[i]->dims,
+                           &a->tensors[i]));
     return CLG_OK;
 }
 
 static clg_status write_all(clg_trainer *t, const arrays *a)
 {
-    const size_t n = t->parameters.n;
-    for (size_t k = 0; k + 2 < a->n; k++)
-        CLG_TRY(value_write(values_of(t, k / n)[k % n], a->tensors[k]->data,
-                            a->tensors[k]->size_bytes));
-    t->n_steps = (uint64_t)tensor_get_int(a->tensors[a->n - 2], 0);
+    for (size_t i = 0; i < a->n_grouped; i++)
+        CLG_TRY(value_write(a->values[i], a->tensors[i]->data, a->tensors[i]->size_bytes));
+    t->n_steps = (uint64_t)tensor_get_int(a->tensors[a->n_grouped], 0);
+    t->n_skipped = (uint64_t)tensor_get_int(a->tensors[a->n_grouped + 1], 0);
     t->n_done = 0;
+    t->watch.is_done = t->watch.is_done || t->n_steps > 0;
     return CLG_OK;
 }
 

@@ -171,13 +171,49 @@ static void add_target(adding *a)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+/* Returns the weights, of y's dtype: [C] or, for products with y, [C,1,...]. */
+static value_id add_weights(adding *a, int rank)
+{
+    tensor *t;
+    value_id made = VALUE_NONE;
+    shape dims = {.rank = rank, .dims = {(int64_t)a->options->n_weights}};
+    for (int d = 1; d < rank; d++) dims.dims[d] = 1;
+    if (a->status == CLG_OK) a->status = tensor_create(a->y_fact.dtype, &dims, &t);
+    if (a->status != CLG_OK) return VALUE_NONE;
+    for (size_t i = 0; i < a->options->n_weights; i++)
+        tensor_set_float(t, (int64_t)i, (double)a->options->weights[i]);
+    a->status = graph_add_constant(a->graph, "", t, &made);
+    tensor_free(t);
+    return made;
+}
+
+static value_id sum_of_all(adding *a, value_id v)
+{
+    const value_id sum = add(a, "ReduceSum", 1, &v);
+    set_int(a, sum, "keepdims", 0);
+    return sum;
+}
+
+/* Returns the mean over classes of weight times logarithm, summed over the targets and divided by
+ * the sum of their weights. */
+static value_id weighted_mean(adding *a, value_id logs, value_id weights)
+{
+    const value_id wide = add_weights(a, a->y_fact.dims.rank - 1),
+                   of_targets = add(a, "Gather", 2, (value_id[]){weights, a->target});
+    const value_id all = sum_of_all(a, add(a, "Mul", 2, (value_id[]){logs, wide})),
+                   n = add_number(a, (double)a->options->n_weights);
+    const value_id total = add(a, "Mul", 2, (value_id[]){sum_of_all(a, of_targets), n});
+    return add(a, "Div", 2, (value_id[]){all, total});
+}
+
 /* (1 - e) times the loss of the targets, and e times that of all classes alike. */
-static value_id smooth(adding *a, value_id loss)
+static value_id smooth(adding *a, value_id loss, value_id weights)
 {
     const double e = (double)a->options->label_smoothing;
     value_id logs = add(a, "LogSoftmax", 1, &a->y);
     set_int(a, logs, "axis", 1);
-    const value_id of_all = mean_of_all(a, logs);
+    const value_id of_all =
+        weights == VALUE_NONE ? mean_of_all(a, logs) : weighted_mean(a, logs, weights);
     const value_id one = add(a, "Mul", 2, (value_id[]){loss, add_number(a, 1 - e)});
     const value_id all = add(a, "Mul", 2, (value_id[]){of_all, add_number(a, -e)});
     return add(a, "Add", 2, (value_id[]){one, all});
@@ -185,10 +221,11 @@ static value_id smooth(adding *a, value_id loss)
 
 static value_id loss_of_classes(adding *a)
 {
-    const value_id inputs[] = {a->y, a->target};
-    const value_id loss = add(a, a->row->class_op, 2, inputs);
+    value_id inputs[] = {a->y, a->target, VALUE_NONE};
+    if (a->options->weights) inputs[2] = add_weights(a, 1);
+    const value_id loss = add(a, a->row->class_op, a->options->weights ? 3 : 2, inputs);
     if (a->options->has_ignore_index) set_int(a, loss, "ignore_index", a->options->ignore_index);
-    return a->options->label_smoothing > 0 ? smooth(a, loss) : loss;
+    return a->options->label_smoothing > 0 ? smooth(a, loss, inputs[2]) : loss;
 }
 
 static value_id loss_value(adding *a)
@@ -200,6 +237,22 @@ static value_id loss_value(adding *a)
     value_id inputs[2] = {a->y};
     a->status = graph_add_ints(a->graph, 0, NULL, &inputs[1]);
     return add(a, "Reshape", 2, inputs);
+}
+
+static clg_status check_weights(const clg_loss_options *o)
+{
+    if (!o->weights && o->n_weights == 0) return CLG_OK;
+    if (!o->weights || o->n_weights == 0)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "loss: weights has %zu elements",
+                         o->n_weights);
+    if (!rows[o->kind].class_op)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "loss: %s has no weights of classes",
+                         rows[o->kind].name);
+    for (size_t i = 0; i < o->n_weights; i++)
+        if (!(isfinite(o->weights[i]) && o->weights[i] >= 0))
+            return error_set(CLG_ERROR_INVALID_ARGUMENT, "loss: the weight of class %zu is %g", i,
+                             (double)o->weights[i]);
+    return CLG_OK;
 }
 
 static clg_status check_options(const clg_loss_options *o)
@@ -218,7 +271,7 @@ static clg_status check_options(const clg_loss_options *o)
                          rows[o->kind].name);
     if (o->kind == CLG_LOSS_HUBER && !(o->delta > 0 && isfinite(o->delta)))
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "loss: delta is %g", (double)o->delta);
-    return CLG_OK;
+    return check_weights(o);
 }
 
 /* Returns whether a tensor of this shape may have one element. */
@@ -227,6 +280,15 @@ static bool may_be_number(const shape *dims)
     for (int d = 0; d < dims->rank; d++)
         if (dims->dims[d] != 1 && dims->dims[d] != DIM_UNKNOWN) return false;
     return true;
+}
+
+/* Refuses another number of weights than of classes. */
+static void check_classes(adding *a, const char *name)
+{
+    const int64_t n = a->row->class_op ? a->y_fact.dims.dims[1] : DIM_UNKNOWN;
+    if (!a->options->weights || n == DIM_UNKNOWN || (uint64_t)n == a->options->n_weights) return;
+    a->status = error_set(CLG_ERROR_SHAPE, "'%s' has %lld classes, and the loss %zu weights", name,
+                          (long long)n, a->options->n_weights);
 }
 
 /* Sets a->y_fact to the dtype and shape that follow from the graph; refuses what is not float, and
@@ -250,9 +312,13 @@ static void know_y(adding *a)
     else if (a->row->formula && a->y_fact.dims.rank == RANK_UNKNOWN)
         a->status = error_set(CLG_ERROR_SHAPE, "the rank of '%s' is not known", name);
     ops_facts_free(facts, n);
+    if (a->status == CLG_OK) check_classes(a, name);
 }
 
-clg_status loss_add(const clg_model *model, const clg_loss_options *options, clg_model **out_model)
+bool loss_is_of_classes(clg_loss kind) { return rows[kind].class_op != NULL; }
+
+clg_status loss_add(const clg_model *model, const clg_loss_options *options,
+                    loss_values *out_values, clg_model **out_model)
 {
     CLG_TRY(check_options(options));
     CLG_TRY(model_require_data(model));
@@ -273,5 +339,6 @@ clg_status loss_add(const clg_model *model, const clg_loss_options *options, clg
         graph_free(a.graph);
         return a.status;
     }
+    if (out_values) *out_values = (loss_values){a.y, a.target};
     return model_create(a.graph, false, out_model);
 }

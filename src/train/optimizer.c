@@ -111,6 +111,7 @@ typedef struct making {
     clg_dtype dtype;
     value_id x, d, states[OPTIMIZER_MAX_STATES], updated[OPTIMIZER_MAX_STATES];
     value_id numbers[OPTIMIZER_N_NUMBERS];
+    value_id is_finite; /* with clip_norm, by element: the norm is; else VALUE_NONE */
     clg_status status;
 } making;
 
@@ -182,13 +183,13 @@ static value_id pair(making *m, const char *op_type, value_id a, value_id b)
     return add(m, op_type, 2, (value_id[]){a, b});
 }
 
-static value_id add_input(making *m, const char *name, int64_t n)
+static value_id add_input(making *m, const char *name, clg_dtype dtype, int64_t n)
 {
     value_id v = VALUE_NONE;
     if (m->status == CLG_OK) m->status = graph_add_value(m->graph, name, &v);
     if (m->status == CLG_OK) m->status = graph_add_input(m->graph, v);
     if (m->status != CLG_OK) return VALUE_NONE;
-    m->graph->values[v].dtype = m->dtype;
+    m->graph->values[v].dtype = dtype;
     m->graph->values[v].dims = (shape){.rank = 1, .dims = {n}};
     return v;
 }
@@ -196,7 +197,7 @@ static value_id add_input(making *m, const char *name, int64_t n)
 /* Sets the numbers to views of the input of this name. */
 static void split_numbers(making *m)
 {
-    const value_id all = add_input(m, "numbers", OPTIMIZER_N_NUMBERS);
+    const value_id all = add_input(m, "numbers", m->dtype, OPTIMIZER_N_NUMBERS);
     for (int64_t i = 0; i < OPTIMIZER_N_NUMBERS && m->status == CLG_OK; i++) {
         value_id ends[3] = {all};
         m->status = graph_add_ints(m->graph, 1, &i, &ends[1]);
@@ -223,7 +224,10 @@ static void make_gradient(making *m, value_id g, value_id *out_norm)
         const value_id norm = *out_norm = add(m, "Sqrt", 1, &sum);
         const value_id least = pair(m, "Add", norm, add_number(m, 1e-6));
         const value_id by = pair(m, "Div", add_number(m, u->clip_norm), least);
-        m->d = pair(m, "Mul", m->d, pair(m, "Min", by, add_number(m, 1)));
+        /* x - x is 0, or NaN: then all elements of d are NaN. No kernel more than without it. */
+        const value_id least_by = pair(m, "Min", by, add_number(m, 1));
+        m->d = pair(m, "Mul", m->d, pair(m, "Add", least_by, pair(m, "Sub", norm, norm)));
+        m->is_finite = pair(m, "Equal", m->d, m->d);
     }
     if (u->options.weight_decay > 0 && u->options.kind != CLG_OPTIMIZER_ADAMW)
         m->d = formula(m, "d + decay * x");
@@ -234,23 +238,54 @@ static void add_output(making *m, value_id v)
     if (m->status == CLG_OK) m->status = graph_add_output(m->graph, v);
 }
 
-static void make(making *m, int64_t n)
+/* Returns `changed`, or with clip_norm `before` where the norm is not finite. */
+static value_id guarded(making *m, value_id is_finite, value_id changed, value_id before)
 {
+    return is_finite == VALUE_NONE ? changed
+                                   : add(m, "Where", 3, (value_id[]){is_finite, changed, before});
+}
+
+static void add_statistics(making *m, const optimizer_size *size, value_id norm)
+{
+    if (size->n_statistics == 0) return;
+    const clg_dtype dtype = size->statistics_dtype;
+    value_id changed = add_input(m, "new", dtype, size->n_statistics);
+    if (norm == VALUE_NONE) {
+        add_output(m, add(m, "Identity", 1, &changed));
+        return;
+    }
+    const value_id before = add_input(m, "statistics", dtype, size->n_statistics);
+    value_id by = norm;
+    if (dtype != m->dtype) {
+        by = add(m, "Cast", 1, &norm);
+        if (m->status == CLG_OK)
+            m->status = node_set_int(m->graph, m->graph->values[by].producer, "to", dtype);
+    }
+    const value_id sum = pair(m, "Add", changed, by), rest = pair(m, "Sub", sum, sum);
+    add_output(m, guarded(m, pair(m, "Equal", rest, rest), changed, before));
+}
+
+static void make(making *m, const optimizer_size *size)
+{
+    const int64_t n = size->n;
     const optimizer_kind *kind = kind_of(&m->update->options);
     value_id norm = VALUE_NONE;
     char name[24];
     split_numbers(m);
-    const value_id g = add_input(m, "g", n);
-    m->x = add_input(m, "x", n);
+    const value_id g = add_input(m, "g", m->dtype, n);
+    m->x = add_input(m, "x", m->dtype, n);
     for (size_t i = 0; i < kind->n_states; i++) {
         (void)snprintf(name, sizeof name, "s%zu", i + 1);
-        m->states[i] = add_input(m, name, n);
+        m->states[i] = add_input(m, name, m->dtype, n);
     }
     make_gradient(m, g, &norm);
-    for (size_t i = 0; i < kind->n_states; i++) m->updated[i] = formula(m, kind->states[i]);
-    add_output(m, formula(m, kind->x));
+    /* x depends on the guarded states: one kernel computes what one result depends on */
+    for (size_t i = 0; i < kind->n_states; i++)
+        m->updated[i] = guarded(m, m->is_finite, formula(m, kind->states[i]), m->states[i]);
+    add_output(m, guarded(m, m->is_finite, formula(m, kind->x), m->x));
     for (size_t i = 0; i < kind->n_states; i++) add_output(m, m->updated[i]);
     if (norm != VALUE_NONE) add_output(m, norm);
+    add_statistics(m, size, norm);
 }
 
 static clg_status begin(making *m, const char *name)
@@ -268,13 +303,13 @@ static clg_status end(making *m, graph **out_graph)
     return m->status;
 }
 
-clg_status optimizer_graph(const optimizer_update *update, clg_dtype dtype, int64_t n,
+clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph)
 {
-    making m = {.update = update, .dtype = dtype};
+    making m = {.update = update, .dtype = size->dtype, .is_finite = VALUE_NONE};
     *out_graph = NULL;
     CLG_TRY(begin(&m, "update"));
-    if (m.status == CLG_OK) make(&m, n);
+    if (m.status == CLG_OK) make(&m, size);
     return end(&m, out_graph);
 }
 
@@ -283,7 +318,7 @@ clg_status optimizer_sum_graph(clg_dtype dtype, int64_t n, graph **out_graph)
     making m = {.dtype = dtype};
     *out_graph = NULL;
     CLG_TRY(begin(&m, "sum"));
-    const value_id sum = add_input(&m, "sum", n), g = add_input(&m, "g", n);
+    const value_id sum = add_input(&m, "sum", dtype, n), g = add_input(&m, "g", dtype, n);
     add_output(&m, pair(&m, "Add", sum, g));
     return end(&m, out_graph);
 }

@@ -35,10 +35,18 @@ size_t optimizer_n_states(const clg_optimizer_options *o);
 /* Sets the numbers of step n, from 0 on. */
 void optimizer_numbers(const clg_optimizer_options *o, double rate, uint64_t n, size_t n_batches,
                        double out[OPTIMIZER_N_NUMBERS]);
-/* Makes the graph of an update of n parameters of a dtype. Inputs: "numbers", "g" [n], the
- * gradients, "x" [n], and the states "s1" [n] and so on; outputs: the new x and states, in this
- * order, and with clip_norm the norm of the gradients, a scalar. */
-clg_status optimizer_graph(const optimizer_update *update, clg_dtype dtype, int64_t n,
+/* What an update changes: n parameters of a dtype, and n_statistics numbers, which may be 0, of
+ * another one. */
+typedef struct optimizer_size {
+    clg_dtype dtype, statistics_dtype;
+    int64_t n, n_statistics;
+} optimizer_size;
+
+/* Makes the graph of an update. Inputs: "numbers", "g" [n], the gradients, "x" [n], the states "s1"
+ * [n] and so on, "new" [n_statistics], and with clip_norm "statistics" [n_statistics]; outputs: the
+ * new x and states, in this order, with clip_norm the norm of the gradients, a scalar, and "new".
+ * Where the norm is not finite, outputs are x, the states and "statistics" as they were. */
+clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph);
 /* Makes the graph of the output "sum" + "g", both [n]. */
 clg_status optimizer_sum_graph(clg_dtype dtype, int64_t n, graph **out_graph);

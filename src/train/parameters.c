@@ -8,28 +8,24 @@
 
 #include <string.h>
 
-typedef struct search {
-    const graph *g;
-    bool *is_needed; /* by value: the loss depends on it */
-} search;
+static void need(void *user, value_id v) { ((bool *)user)[v] = true; }
 
-static void need(void *user, value_id v) { ((search *)user)->is_needed[v] = true; }
-
-/* Marks the values that the loss depends on; nodes are in topological order. Mean and variance of
- * BatchNormalization are not parameters: no gradient method makes statistics of data. */
-static void mark_needed(search *s)
+/* Nodes are in topological order. Mean and variance of BatchNormalization are not parameters: no
+ * gradient method makes statistics of data. */
+void parameters_mark_needed(const graph *g, const char *loss, bool *is_needed)
 {
-    for (size_t i = s->g->n_nodes; i-- > 0;) {
-        const node *n = &s->g->nodes[i];
-        bool is_needed = false;
+    is_needed[graph_find_value(g, loss)] = true;
+    for (size_t i = g->n_nodes; i-- > 0;) {
+        const node *n = &g->nodes[i];
+        bool is = false;
         for (size_t k = 0; k < n->n_outputs; k++)
-            is_needed = is_needed || (n->outputs[k] != VALUE_NONE && s->is_needed[n->outputs[k]]);
-        if (!is_needed) continue;
+            is = is || (n->outputs[k] != VALUE_NONE && is_needed[n->outputs[k]]);
+        if (!is) continue;
         if (strcmp(n->op_type, "BatchNormalization") != 0) {
-            node_visit_uses(n, need, s);
+            node_visit_uses(n, need, is_needed);
             continue;
         }
-        for (size_t k = 0; k < n->n_inputs && k < 3; k++) s->is_needed[n->inputs[k]] = true;
+        for (size_t k = 0; k < n->n_inputs && k < 3; k++) is_needed[n->inputs[k]] = true;
     }
 }
 
@@ -55,64 +51,73 @@ static clg_status check_patterns(const clg_model *m, const char *const *patterns
     return CLG_OK;
 }
 
-static bool is_chosen(const search *s, const clg_model *m, size_t i, const parameter_patterns *p)
+bool parameters_match(const parameter_patterns *p, const char *name)
 {
-    const clg_port *port = &m->initializers[i];
-    return s->is_needed[m->initializer_ids[i]] && dtype_is_float(port->dtype) &&
-           (p->n_train == 0 || matches(p->train, p->n_train, port->name)) &&
-           !matches(p->freeze, p->n_freeze, port->name);
+    return (p->n_train == 0 || matches(p->train, p->n_train, name)) &&
+           !matches(p->freeze, p->n_freeze, name);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static clg_status add(parameter_list *list, const clg_model *m, size_t i)
+static clg_status add(parameter_list *list, const clg_model *m, size_t i, const char *what)
 {
     const clg_port *port = &m->initializers[i];
     const tensor *initial = m->graph->values[m->initializer_ids[i]].constant;
     if (list->n > 0 && list->dtype != port->dtype)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "parameters have one dtype: '%s' is %s, '%s' is %s", list->items[0].name,
-                         dtype_name(list->dtype), port->name, dtype_name(port->dtype));
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s have one dtype: '%s' is %s, '%s' is %s",
+                         what, list->items[0].name, dtype_name(list->dtype), port->name,
+                         dtype_name(port->dtype));
     list->dtype = port->dtype;
     list->names[list->n] = port->name;
     list->items[list->n++] = (parameter){
         .name = port->name, .port = port, .initial = initial, .offset = list->n_elements};
     if (initial->n_elements > INT64_MAX / 2 - list->n_elements)
-        return error_set(CLG_ERROR_SHAPE, "the parameters have too many elements");
+        return error_set(CLG_ERROR_SHAPE, "the %s have too many elements", what);
     list->n_elements +=
         (initial->n_elements + PARAMETER_ALIGN - 1) / PARAMETER_ALIGN * PARAMETER_ALIGN;
     return CLG_OK;
 }
 
-static clg_status list_chosen(const search *s, const clg_model *m, const parameter_patterns *p,
-                              parameter_list *out)
+clg_status parameters_list(const clg_model *m, const bool *is_marked, const char *what,
+                           parameter_list *out)
 {
-    out->items = memory_zalloc(m->n_initializers, sizeof *out->items);
-    out->names = memory_zalloc(m->n_initializers, sizeof *out->names);
-    if (!out->items || !out->names) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < m->n_initializers; i++)
-        if (is_chosen(s, m, i, p)) CLG_TRY(add(out, m, i));
-    if (out->n_elements > 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                     "no parameters: the loss depends on none of the float initializers that are "
-                     "to be trained");
+    clg_status status = CLG_OK;
+    *out = (parameter_list){.items = memory_zalloc(m->n_initializers, sizeof *out->items),
+                            .names = memory_zalloc(m->n_initializers, sizeof *out->names)};
+    if (!out->items || !out->names) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < m->n_initializers && status == CLG_OK; i++)
+        if (is_marked[m->initializer_ids[i]]) status = add(out, m, i, what);
+    if (status != CLG_OK) parameters_deinit(out);
+    return status;
+}
+
+/* Leaves only those values marked that are parameters by dtype and patterns. */
+static void choose(const clg_model *m, const parameter_patterns *patterns, bool *is_marked)
+{
+    for (size_t i = 0; i < m->n_initializers; i++) {
+        const clg_port *port = &m->initializers[i];
+        bool *is = &is_marked[m->initializer_ids[i]];
+        *is = *is && dtype_is_float(port->dtype) && parameters_match(patterns, port->name);
+    }
 }
 
 clg_status parameters_find(const clg_model *model, const char *loss,
                            const parameter_patterns *patterns, parameter_list *out)
 {
     *out = (parameter_list){0};
-    search s = {.g = model->graph};
     CLG_TRY(check_patterns(model, patterns->train, patterns->n_train));
     CLG_TRY(check_patterns(model, patterns->freeze, patterns->n_freeze));
-    s.is_needed = memory_zalloc(model->graph->n_values, sizeof *s.is_needed);
-    if (!s.is_needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    s.is_needed[graph_find_value(model->graph, loss)] = true;
-    mark_needed(&s);
-    const clg_status status = list_chosen(&s, model, patterns, out);
-    memory_free(s.is_needed);
-    if (status != CLG_OK) parameters_deinit(out);
-    return status;
+    bool *is_marked = memory_zalloc(model->graph->n_values, sizeof *is_marked);
+    if (!is_marked) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    parameters_mark_needed(model->graph, loss, is_marked);
+    choose(model, patterns, is_marked);
+    const clg_status status = parameters_list(model, is_marked, "parameters", out);
+    memory_free(is_marked);
+    if (status != CLG_OK || out->n_elements > 0) return status;
+    parameters_deinit(out);
+    return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                     "no parameters: the loss depends on none of the float initializers that are "
+                     "to be trained");
 }
 
 void parameters_deinit(parameter_list *list)

@@ -32,6 +32,14 @@ typedef struct parameter_patterns {
     size_t n_train, n_freeze;
 } parameter_patterns;
 
+/* Returns whether the patterns choose the initializer of this name. */
+bool parameters_match(const parameter_patterns *patterns, const char *name);
+/* Marks the values of g on which the value `loss` depends, but for the statistics of
+ * BatchNormalization. is_needed: by value, false at first. */
+void parameters_mark_needed(const graph *g, const char *loss, bool *is_needed);
+/* Lists the initializers that are marked, by value; `what` says in messages what they are. */
+clg_status parameters_list(const clg_model *model, const bool *is_marked, const char *what,
+                           parameter_list *out);
 /* Lists the float initializers of a model on which the value `loss` depends, by the patterns, but
  * for statistics of BatchNormalization. INVALID_ARGUMENT if there are none, of several dtypes, or
  * a pattern of `train` matches none. Names, ports and tensors are the model's. */

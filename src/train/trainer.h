@@ -8,37 +8,56 @@
 #define CLG_TRAIN_TRAINER_H
 
 #include "session/session.h"
+#include "train/forms.h"
+#include "train/metrics.h"
 #include "train/optimizer.h"
 #include "train/parameters.h"
 #include "train/schedule.h"
+#include "train/watch.h"
 
-/* The tensors that hold one number for each element of the parameters. */
+/* The tensors that hold one number for each element of the parameters or of the running statistics,
+ * which may be none. */
 typedef enum trainer_tensor {
     TRAINER_PARAMETERS,
     TRAINER_GRADIENTS, /* sums of those of a step's batches */
     TRAINER_BATCH,     /* gradients of the second and later batches of a step; NULL if it has one */
-    TRAINER_STATES,    /* the first of OPTIMIZER_MAX_STATES */
+    TRAINER_STATISTICS,
+    TRAINER_NEW,    /* statistics after the first, third ... batch of a step */
+    TRAINER_NEWER,  /* after the second, fourth ...; NULL if it has one */
+    TRAINER_STATES, /* the first of OPTIMIZER_MAX_STATES */
     TRAINER_N_TENSORS = TRAINER_STATES + OPTIMIZER_MAX_STATES
 } trainer_tensor;
 
 struct clg_trainer {
     atomic_bool busy;
-    clg_model *model;       /* as given; a reference */
-    clg_model *with_loss;   /* owns the names of parameters */
-    clg_model *cut;         /* the same with the parameters as inputs */
-    device_context *device; /* a reference */
-    parameter_list parameters;
+    clg_model *model;     /* as given, but for what forms_separate changes; a reference */
+    clg_model *with_loss; /* owns the names of parameters */
+    loss_values values;   /* of with_loss */
+    /* The same in the form of training, with parameters and statistics as inputs; outputs: the
+     * loss, with has_step_metrics metrics, new statistics. */
+    clg_model *cut;
+    bool has_metrics, has_step_metrics; /* evaluations and steps have those of classes */
+    device_context *device;             /* a reference */
+    parameter_list parameters, statistics;
+    train_forms forms;
     optimizer_update update;
     clg_schedule_options schedule;
-    clg_loss_options loss; /* without its names */
+    clg_loss_options loss; /* without its names and weights */
+    uint64_t weights_hash; /* of these */
     clg_value *tensors[TRAINER_N_TENSORS];
     clg_value **views[TRAINER_N_TENSORS]; /* by parameter: its part of the tensor */
     clg_session *gradients, *evaluation, *updates;
     clg_session *sums; /* NULL: a step has one batch */
     size_t n_batches;  /* of a step */
     size_t n_done;     /* batches of the step in progress */
-    double loss_sum;   /* of these */
-    uint64_t n_steps;
+    /* of these: sums of losses and counts */
+    double loss_sum;
+    uint64_t n_right, n_counted;
+    bool has_nan;                /* one of these is not finite: the step is skipped */
+    uint64_t n_steps, n_skipped; /* n_skipped of n_steps had no update */
+    gradient_watch watch;
+    clg_on_nan on_nan;
+    uint64_t seed; /* of random numbers in steps */
 };
 
 /* What clg_trainer_create takes, with everything decided. */
@@ -46,8 +65,12 @@ typedef struct trainer_options {
     clg_loss_options loss;
     optimizer_update update;
     clg_schedule_options schedule;
+    train_forms forms;
     parameter_patterns patterns;
     uint32_t n_batches;
+    uint64_t seed;
+    bool has_step_metrics;
+    clg_on_nan on_nan;
     exec_options exec;
     clg_cancel *cancel;
     clg_progress_callback progress;
@@ -64,14 +87,27 @@ void trainer_free(clg_trainer *t);
 clg_status trainer_enter(clg_trainer *t);
 void trainer_leave(clg_trainer *t);
 
+/* Makes the random numbers of the next run of a session, which the caller has entered, a function
+ * of the trainer's seed and of the batch's place in the training. */
+void trainer_seed(const clg_trainer *t, clg_session *s);
 /* Sets an input of one of the trainer's sessions. */
 clg_status trainer_give(clg_session *s, const char *name, clg_value *v);
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value);
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats);
-clg_status trainer_evaluate(clg_trainer *t, double *out_loss);
-/* Returns the part of a tensor that belongs to the parameter of this name; borrowed. NOT_FOUND. */
+clg_status trainer_evaluate(clg_trainer *t, clg_measures *out);
+/* Returns the index of the first new statistic among the outputs of t->gradients, after gradients,
+ * the loss and its metrics. */
+size_t trainer_first_statistic(const clg_trainer *t);
+/* Returns what the elements of a tensor belong to. */
+const parameter_list *trainer_list(const clg_trainer *t, trainer_tensor which);
+/* Returns the part of a tensor that belongs to the parameter of this name, or with
+ * TRAINER_PARAMETERS to the statistic; borrowed. NOT_FOUND. */
 clg_status trainer_view(const clg_trainer *t, trainer_tensor which, const char *name,
                         clg_value **out_view);
 clg_status trainer_model(const clg_trainer *t, clg_model **out_model);
+/* Creates a session of the model that reads parameters and statistics where they are. */
+clg_status trainer_session(clg_trainer *t, clg_session **out_session);
+/* Sets the inputs of a session that are parameters and statistics. */
+clg_status trainer_give_all(const clg_trainer *t, clg_session *s);
 
 #endif

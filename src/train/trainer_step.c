@@ -2,7 +2,8 @@
  *
  * Steps of a training, and what is read of a trainer.
  */
-#include "train/trainer.h"
+#include "base/log.h"
+#include "train/diagnosis.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,34 +17,70 @@ clg_status trainer_enter(clg_trainer *t)
 
 void trainer_leave(clg_trainer *t) { atomic_store(&t->busy, false); }
 
+static bool has_input(const clg_session *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (strcmp(session_input_port(s, i)->name, name) == 0) return true;
+    return false;
+}
+
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
 {
     char shown[NAME_TEXT_BYTES];
-    if (parameters_get(&t->parameters, name))
+    if (parameters_get(&t->parameters, name) || parameters_get(&t->statistics, name))
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is a parameter, not an input",
                          name_text(name, shown));
-    CLG_TRY(trainer_give(t->gradients, name, value));
-    return trainer_give(t->evaluation, name, value);
+    /* A form may not read an input, such as training_mode. */
+    const bool trains = has_input(t->gradients, name);
+    if (trains || !has_input(t->evaluation, name)) CLG_TRY(trainer_give(t->gradients, name, value));
+    return has_input(t->evaluation, name) ? trainer_give(t->evaluation, name, value) : CLG_OK;
 }
 
-/* Runs a session, and reads the number that is its output `index`, unless out is NULL. */
-static clg_status run(clg_session *s, size_t index, double *out)
+/* Runs a session, and reads the numbers that are its n outputs from `index` on. */
+static clg_status run(clg_session *s, size_t index, size_t n, double *out)
 {
     clg_value *v;
     CLG_TRY(session_enter(s));
     clg_status status = session_run(s);
-    if (status == CLG_OK && out) {
-        status = session_output_host(s, index, &v);
-        if (status == CLG_OK) {
-            *out = tensor_get_float(v->host, 0);
-            value_free(v);
-        }
+    for (size_t i = 0; i < n && status == CLG_OK; i++) {
+        status = session_output_host(s, index + i, &v);
+        if (status != CLG_OK) break;
+        out[i] = tensor_get_float(v->host, 0);
+        value_free(v);
     }
     session_leave(s);
     return status;
 }
 
+/* Runs a session whose outputs from `index` on are the loss and, if it has them, metrics. */
+static clg_status run_loss(clg_session *s, size_t index, bool has_metrics, clg_measures *out)
+{
+    double numbers[1 + N_METRICS] = {0};
+    CLG_TRY(run(s, index, has_metrics ? 1 + N_METRICS : 1, numbers));
+    out->loss = numbers[0];
+    out->n_right = (uint64_t)numbers[1 + METRIC_RIGHT];
+    out->n_counted = (uint64_t)numbers[1 + METRIC_COUNTED];
+    return CLG_OK;
+}
+
 /* ---- a step ---------------------------------------------------------------------------------- */
+
+/* Makes the batch read the statistics that the one before it gave. */
+static clg_status chain_statistics(clg_trainer *t)
+{
+    clg_value *const *now = t->views[t->n_done == 0       ? TRAINER_STATISTICS
+                                     : t->n_done % 2 == 1 ? TRAINER_NEW
+                                                          : TRAINER_NEWER];
+    clg_value *const *to = t->views[t->n_done % 2 == 0 ? TRAINER_NEW : TRAINER_NEWER];
+    for (size_t i = 0; i < t->statistics.n; i++)
+        CLG_TRY(trainer_give(t->gradients, t->statistics.names[i], now[i]));
+    CLG_TRY(session_enter(t->gradients));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
+        status = session_bind_output(t->gradients, trainer_first_statistic(t) + i, to[i]);
+    session_leave(t->gradients);
+    return status;
+}
 
 static clg_status bind_gradients(clg_trainer *t, trainer_tensor to)
 {
@@ -58,12 +95,25 @@ static clg_status bind_gradients(clg_trainer *t, trainer_tensor to)
 /* Adds a batch's gradients to those of the step. */
 static clg_status add_batch(clg_trainer *t)
 {
-    double loss;
+    clg_measures m = CLG_MEASURES_INIT;
     if (t->n_batches > 1 && t->n_done <= 1)
         CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
-    CLG_TRY(run(t->gradients, t->parameters.n, &loss));
-    if (t->n_done > 0) CLG_TRY(run(t->sums, 0, NULL));
-    t->loss_sum = (t->n_done > 0 ? t->loss_sum : 0) + loss;
+    if (t->n_batches > 1 && t->statistics.n > 0) CLG_TRY(chain_statistics(t));
+    CLG_TRY(session_enter(t->gradients));
+    trainer_seed(t, t->gradients);
+    session_leave(t->gradients);
+    CLG_TRY(run_loss(t->gradients, t->parameters.n, t->has_step_metrics, &m));
+    if (!isfinite(m.loss) && t->on_nan == CLG_ON_NAN_STOP) return diagnosis_of_loss(t, m.loss);
+    if (t->n_done > 0) CLG_TRY(run(t->sums, 0, 0, NULL));
+    if (t->n_done == 0) {
+        t->has_nan = false;
+        t->loss_sum = 0;
+        t->n_right = t->n_counted = 0;
+    }
+    t->has_nan = t->has_nan || !isfinite(m.loss);
+    t->loss_sum += m.loss;
+    t->n_right += m.n_right;
+    t->n_counted += m.n_counted;
     t->n_done++;
     return CLG_OK;
 }
@@ -74,7 +124,7 @@ static clg_status set_numbers(clg_trainer *t, double rate)
     const shape dims = {.rank = 1, .dims = {OPTIMIZER_N_NUMBERS}};
     clg_value *v;
     tensor *content;
-    optimizer_numbers(&t->update.options, rate, t->n_steps, t->n_batches, numbers);
+    optimizer_numbers(&t->update.options, rate, t->n_steps - t->n_skipped, t->n_batches, numbers);
     CLG_TRY(tensor_create(t->parameters.dtype, &dims, &content));
     for (size_t i = 0; i < OPTIMIZER_N_NUMBERS; i++)
         tensor_set_float(content, (int64_t)i, numbers[i]);
@@ -86,35 +136,50 @@ static clg_status set_numbers(clg_trainer *t, double rate)
     return status;
 }
 
+/* Updates the parameters; the kernel does not where the norm of the gradients is not finite. */
 static clg_status update(clg_trainer *t, clg_train_stats *stats)
 {
     const bool has_norm = t->update.clip_norm > 0;
+    CLG_TRY(watch_step(&t->watch, &t->parameters, t->views[TRAINER_GRADIENTS]));
+    CLG_TRY(set_numbers(t, stats->rate));
+    CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options), has_norm ? 1 : 0,
+                &stats->gradient_norm));
+    if (!has_norm || isfinite(stats->gradient_norm)) return CLG_OK;
+    t->has_nan = true;
+    return t->on_nan == CLG_ON_NAN_STOP ? diagnosis_of_norm(t, stats->gradient_norm) : CLG_OK;
+}
+
+static clg_status end_step(clg_trainer *t, clg_train_stats *stats)
+{
     stats->rate = schedule_rate(&t->schedule, t->n_steps);
     stats->gradient_norm = (double)NAN;
-    CLG_TRY(set_numbers(t, stats->rate));
-    CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options),
-                has_norm ? &stats->gradient_norm : NULL));
+    if (!t->has_nan) CLG_TRY(update(t, stats));
     stats->loss = t->loss_sum / (double)t->n_batches;
+    stats->n_right = t->n_right;
+    stats->n_counted = t->n_counted;
     t->n_steps++;
+    if (!t->has_nan) return CLG_OK;
+    t->n_skipped++;
+    log_write(CLG_LOG_WARNING, "step %llu is skipped: %s is not finite",
+              (unsigned long long)t->n_steps,
+              isfinite(stats->loss) ? "the norm of the gradients" : "the loss");
     return CLG_OK;
 }
 
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
 {
     clg_status status = add_batch(t);
-    if (status == CLG_OK && t->n_done < t->n_batches) {
-        out_stats->step = t->n_steps;
-        return CLG_OK;
-    }
-    if (status == CLG_OK) status = update(t, out_stats);
-    t->n_done = 0;
+    const bool is_last = status != CLG_OK || t->n_done == t->n_batches;
+    if (status == CLG_OK && is_last) status = end_step(t, out_stats);
+    if (is_last) t->n_done = 0;
     out_stats->step = t->n_steps;
+    out_stats->skipped = t->n_skipped;
     return status;
 }
 
-clg_status trainer_evaluate(clg_trainer *t, double *out_loss)
+clg_status trainer_evaluate(clg_trainer *t, clg_measures *out)
 {
-    return run(t->evaluation, 0, out_loss);
+    return run_loss(t->evaluation, 0, t->has_metrics, out);
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -124,21 +189,24 @@ clg_status trainer_view(const clg_trainer *t, trainer_tensor which, const char *
 {
     char shown[NAME_TEXT_BYTES];
     const parameter *p = parameters_get(&t->parameters, name);
+    if (!p && which == TRAINER_PARAMETERS) {
+        which = TRAINER_STATISTICS;
+        p = parameters_get(&t->statistics, name);
+    }
     if (!p)
         return error_set(CLG_ERROR_NOT_FOUND, "there is no parameter '%s'", name_text(name, shown));
-    *out_view = t->views[which][p - t->parameters.items];
+    *out_view = t->views[which][p - trainer_list(t, which)->items];
     return CLG_OK;
 }
 
-/* Replaces an initializer by what the parameter is now. */
-static clg_status write_back(const clg_trainer *t, graph *g, size_t i)
+/* Replaces an initializer by what the parameter or statistic is now. */
+static clg_status write_back(const clg_trainer *t, graph *g, trainer_tensor which, size_t i)
 {
-    const parameter *p = &t->parameters.items[i];
+    const parameter *p = &trainer_list(t, which)->items[i];
     value *v = &g->values[graph_find_value(g, p->name)];
     tensor *now;
     CLG_TRY(tensor_create(p->initial->dtype, &p->initial->dims, &now));
-    const clg_status status =
-        value_read(t->views[TRAINER_PARAMETERS][i], now->data, now->size_bytes);
+    const clg_status status = value_read(t->views[which][i], now->data, now->size_bytes);
     if (status != CLG_OK) {
         tensor_free(now);
         return status;
@@ -153,7 +221,10 @@ clg_status trainer_model(const clg_trainer *t, clg_model **out_model)
     graph *g;
     CLG_TRY(graph_clone(t->model->graph, &g));
     clg_status status = CLG_OK;
-    for (size_t i = 0; i < t->parameters.n && status == CLG_OK; i++) status = write_back(t, g, i);
+    for (size_t i = 0; i < t->parameters.n && status == CLG_OK; i++)
+        status = write_back(t, g, TRAINER_PARAMETERS, i);
+    for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
+        status = write_back(t, g, TRAINER_STATISTICS, i);
     if (status != CLG_OK) {
         graph_free(g);
         return status;

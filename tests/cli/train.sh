@@ -8,7 +8,7 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy images
 # Losses differ between devices; rates depend on time.
-figures() { sed -E 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g'; }
+figures() { sed -E 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( \([0-9.]+ %\))?( rows)?/\1 N\3/g'; }
 losses() { sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' "$1"; }
 labelled=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy)
 
@@ -19,6 +19,21 @@ head -n 1 three.jsonl | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
 grep epoch_loss three.jsonl | head -n 1 | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
 losses three.jsonl | awk 'NR == 1 { first = $1 } { last = $1 } END { print last < first / 2 ? "smaller" : "not smaller" }'
 show json_keys -- "${labelled[@]}" --epochs 1 -o one.onnx -q --json
+"$CLTOOL" "${labelled[@]}" --epochs 1 --validation 0.2 -o one.onnx -q --force |
+  sed -E 's/[0-9.e-]+ \([0-9.]+ %\)/LOSS (SHARE %)/g; s/[0-9.]+ rows/N rows/'
+
+echo "== the best, and the last"
+# The rate grows until steps are far too large.
+kept=("${labelled[@]}" --validation 0.2 --lr 1e-3 --schedule linear:last_rate=0.3,total_steps=45 --checkpoint kept.npz
+  --every 4 --keep 2 --best best.onnx)
+"$CLTOOL" "${labelled[@]}" --epochs 1 --validation 0.2 -o last.onnx --best best.onnx --best-by accuracy -q >/dev/null
+cmp last.onnx best.onnx && echo "the only epoch was the best"
+"$CLTOOL" "${kept[@]}" --epochs 5 -o last.onnx -q --force >/dev/null
+ls kept*
+cmp -s last.onnx best.onnx || echo "the last epoch was not the best"
+cp best.onnx before.onnx
+"$CLTOOL" "${kept[@]}" --epochs 6 -o last.onnx -q --force --resume >/dev/null
+cmp best.onnx before.onnx && echo "a training that goes on knows the best"
 
 echo "== the trained model"
 "$CLTOOL" run three.onnx -i heldout.npy -o before -q >/dev/null
@@ -79,6 +94,17 @@ for words in "sgd:momentum=0.9,nesterov=1 cosine:warmup_steps=4 cross-entropy:la
     --schedule "$schedule" --epochs 2 --clip-norm 1 --accumulate 2 -o words.onnx -q --force | tail -n 1
 done
 
+echo "== weights of classes"
+printf '1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n' >ones.csv
+printf '1,2,1,1,1,1,1,1,1,0.5\n' >weights.csv
+f32 3f800000 40000000 3f800000 3f800000 3f800000 3f800000 3f800000 3f800000 3f800000 3f000000 | npy '<f4' '(10,)' >weights.npy
+for file in ones.csv weights.csv weights.npy; do
+  "$CLTOOL" "${labelled[@]}" --epochs 1 --class-weights $file -o "${file/./_}.onnx" -q >/dev/null
+done
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o one.onnx -q --force >/dev/null
+cmp -s weights_csv.onnx one.onnx || echo "weights change the training"
+cmp weights_csv.onnx weights_npy.onnx && echo "the same file"
+
 echo "== refused"
 show "${labelled[@]}" -o three.onnx -q
 show "${labelled[@]}" -q
@@ -90,12 +116,27 @@ show "${labelled[@]}" --optimizer adam:beta3=1 -o a.onnx -q
 show "${labelled[@]}" --optimizer adam:beta1 -o a.onnx -q
 show "${labelled[@]}" --optimizer sgd:momentum=1 -o a.onnx -q
 show "${labelled[@]}" --schedule step:period=0.5 -o a.onnx -q
+show "${labelled[@]}" --batchnorm sometimes -o a.onnx -q
+show "${labelled[@]}" --batchnorm training:momentum=1 -o a.onnx -q
+show "${labelled[@]}" --dropout 0.5 -o a.onnx -q
+echo '1,2,3' >few.csv
+show "${labelled[@]}" --class-weights few.csv -o a.onnx -q
+printf '1,2\n3,4\n' >table.csv
+show "${labelled[@]}" --class-weights table.csv -o a.onnx -q
+show "${labelled[@]}" --class-weights heldout.npy -o a.onnx -q
+show "${labelled[@]}" --class-weights none.csv -o a.onnx -q
+show "${labelled[@]}" --on-nan ignore -o a.onnx -q
+show "${labelled[@]}" --best b.onnx -o a.onnx -q
+show "${labelled[@]}" --best b.onnx --best-by luck --validation 0.2 -o a.onnx -q
+show train digits.onnx -i heldout.npy --target heldout.npy --loss mse --best b.onnx --best-by accuracy --validation 0.2 \
+  -o a.onnx -q
+show "${labelled[@]}" --keep 2 -o a.onnx -q
 show "${labelled[@]}" --train nothing -o a.onnx -q
 show "${labelled[@]}" --validation 1 -o a.onnx -q
 show "${labelled[@]}" --resume -o a.onnx -q
 show "${labelled[@]}" --lr 0.5 --epochs 6 --validation 0.2 --checkpoint three.npz --resume -o a.onnx -q
 i64 2 0 | npy '<i8' '(2,)' >short.npy
 show train digits.onnx -i heldout.npy --target short.npy --loss cross-entropy -o a.onnx -q
-show "${labelled[@]}" --optimizer sgd --lr 1e30 --epochs 3 -o a.onnx -q 2>&1 | sed -E 's/step [0-9]+ is -?[a-z]+/step N is not finite/'
+show "${labelled[@]}" --optimizer sgd --lr 1e30 --epochs 3 -o a.onnx -q 2>&1 | sed -E 's/step [0-9]+ is -?[a-z]+/step N is not finite/; s/; the first.*/; the first .../'
 ls a.onnx 2>&1
 finish

@@ -8,6 +8,7 @@
 
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_faults.h"
+#include "support/fixtures/graph_text.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/train/linear_model.h"
 #include "support/literals.h"
@@ -215,10 +216,111 @@ TEST(train_faults__each_allocation_of_a_checkpoint)
     clg_trainer_free(t);
 }
 
+static clg_status predict_and_free(void *user)
+{
+    clg_session *s;
+    const clg_status status = clg_trainer_session(user, &s);
+    assert_int_equal(status == CLG_OK, s != NULL);
+    clg_session_free(s);
+    return status;
+}
+
+/* ---- losses that are not finite -------------------------------------------------------------- */
+
+TEST(train_faults__each_allocation_of_a_diagnosis)
+{
+    double before[LINEAR_ALL], after[LINEAR_ALL];
+    clg_trainer *t = open_trainer();
+    clg_train_stats stats = CLG_TRAIN_STATS_INIT;
+    assert_ok(whole_step(t, &stats));
+    clg_value *bad = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS, LINEAR_IN),
+                                    LINEAR_ROWS * LINEAR_IN, linear_x, 0);
+    for (int i = 0; i < LINEAR_ROWS * LINEAR_IN; i++) ((double *)clg_value_data(bad))[i] = 1e200;
+    assert_ok(clg_trainer_set_input(t, "x", bad));
+    clg_value_free(bad);
+    read_parameters(t, before);
+    assert_error(clg_trainer_step(t, NULL), CLG_ERROR_DATA, "of step 2 is inf");
+    for (size_t n = 0;; n++) {
+        failing_alloc_arm(n);
+        const clg_status status = clg_trainer_step(t, NULL);
+        const bool failed = failing_alloc_has_failed();
+        failing_alloc_arm(SIZE_MAX);
+        assert_true(status != CLG_OK && error_text()[0]); /* with or without the cause */
+        if (!failed) break;
+    }
+    assert_error(clg_trainer_step(t, NULL), CLG_ERROR_DATA, "of step 2 is inf");
+    read_parameters(t, after);
+    assert_memory_equal(before, after, sizeof before);
+    assert_ok(whole_step(t, &stats));
+    assert_int_equal(stats.step, 2);
+    clg_trainer_free(t);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* A failure in a step leaves the running statistics as they were, or the whole step done. */
+static void fail_each_of_statistics(void (*arm)(size_t n), bool (*has_failed)(void))
+{
+    clg_trainer *t;
+    clg_value *v, *x = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS, LINEAR_IN),
+                                      LINEAR_ROWS * LINEAR_IN, linear_x, 0);
+    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
+    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
+    clg_model *m =
+        graph_text_model(15, "x: f64[N,3]; s = f64[3]; b = f64[3]; m = f64[3]; v = f64[3]; "
+                             "y = BatchNormalization(x, s, b, m, v); out y");
+    loss.kind = CLG_LOSS_MSE;
+    options.loss = &loss;
+    options.accumulate = 2;
+    options.batchnorm = CLG_FORM_TRAINING;
+    assert_ok(clg_trainer_create(context, m, &options, &t));
+    clg_model_free(m);
+    assert_ok(clg_trainer_set_input(t, "x", x));
+    assert_ok(clg_trainer_set_input(t, "target", x));
+    size_t n_failed = 0;
+    for (size_t n = 0;; n++) {
+        const double before[LINEAR_IN] = {7, 8, 9};
+        double after[LINEAR_IN];
+        assert_ok(clg_value_create(CLG_FLOAT64, 1, DIMS(LINEAR_IN), &v));
+        memcpy(clg_value_data(v), before, sizeof before);
+        assert_ok(clg_trainer_set_parameter(t, "m", v));
+        clg_value_free(v);
+        const uint64_t n_steps = clg_trainer_n_steps(t);
+        arm(n);
+        clg_status status = clg_trainer_step(t, NULL);
+        if (status == CLG_OK) status = clg_trainer_step(t, NULL);
+        const bool failed = has_failed();
+        arm(SIZE_MAX);
+        assert_ok(clg_trainer_get_parameter(t, "m", &v));
+        memcpy(after, clg_value_data(v), sizeof after);
+        clg_value_free(v);
+        const bool is_changed = memcmp(before, after, sizeof before) != 0;
+        if (clg_trainer_n_steps(t) > n_steps) assert_true(is_changed);
+        if (status == CLG_ERROR_OUT_OF_HOST_MEMORY && !is_changed)
+            assert_int_equal(clg_trainer_n_steps(t), n_steps);
+        n_failed += status != CLG_OK;
+        if (!failed) break;
+    }
+    assert_true(n_failed > 5);
+    clg_value_free(x);
+    clg_trainer_free(t);
+}
+
+TEST(train_faults__each_allocation_of_statistics)
+{
+    fail_each_of_statistics(failing_alloc_arm, failing_alloc_has_failed);
+}
+
+TEST(train_faults__each_opencl_call_of_statistics)
+{
+    fail_each_of_statistics(arm_call, call_has_failed);
+}
+
 TEST(train_faults__each_allocation_of_results)
 {
     clg_trainer *t = open_trainer();
     assert_true(fault_loop(read_and_free, t) > 1);
     assert_true(fault_loop(model_and_free, t) > 10);
+    assert_true(fault_loop(predict_and_free, t) > 10);
     clg_trainer_free(t);
 }

@@ -7,8 +7,11 @@
 For each optimizer and set of options, with and without clipping of the gradients' norm, a network
 64-32-10 trains with the same start and batches for STEPS steps (200) by PyTorch in float64 and in
 float32, and by a Trainer on $CLG_DEVICE in float32. A curve's distance from that of float64 may be
-1e-4, or twice that of PyTorch in float32, whichever is larger. PYTHONPATH has the package clgraph.
-Exits with 1 if one is larger.
+1e-4, or twice that of PyTorch in float32, whichever is larger. A convolutional network trains with
+BatchNormalization, exported for prediction, whose running statistics may differ by 1e-5, or twice
+as much as PyTorch's in float32; in steps of one and of two batches. Losses with weights of classes,
+smoothed and not, may differ by 1e-6. PYTHONPATH has the package clgraph. Exits with 1 if one is
+larger.
 """
 
 import copy
@@ -55,6 +58,7 @@ def export(module, x):
         torch.onnx.export(
             module, x, file, opset_version=15, do_constant_folding=False, input_names=["x"],
             output_names=["y"], dynamic_axes={"x": {0: "n"}, "y": {0: "n"}},
+            training=torch.onnx.TrainingMode.PRESERVE,  # else BatchNormalization is folded
         )  # fmt: skip
     return file.getvalue()
 
@@ -108,16 +112,90 @@ def compare(start, batches, name, make, options, clip_norm):
     return is_near
 
 
+# ---- BatchNormalization ------------------------------------------------------------------------
+
+
+def convolutional():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+        nn.Conv2d(8, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8, momentum=0.2), nn.ReLU(),
+        nn.Flatten(), nn.Linear(8 * 4 * 4, 10),
+    )  # fmt: skip
+
+
+def train_accumulating(module, batches, n):
+    """Trains by PyTorch with n batches a step; returns the losses of steps and the statistics."""
+    losses = []
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01, momentum=0.9)
+    dtype = next(module.parameters()).dtype
+    module.train()
+    for first in range(0, len(batches), n):
+        optimizer.zero_grad()
+        total = 0
+        for x, target in batches[first : first + n]:
+            loss = nn.functional.cross_entropy(module(x.to(dtype)), target) / n
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        losses.append(total)
+    statistics = {
+        name: b.double().numpy() for name, b in module.named_buffers() if "running" in name
+    }
+    return np.array(losses), statistics
+
+
+def compare_statistics(n_steps, n):
+    """As compare, for running statistics, in steps of n batches."""
+    start = convolutional()
+    batches = [(torch.randn(ROWS, 1, 8, 8), torch.randint(10, (ROWS,))) for _ in range(n_steps * n)]
+    curve, last = train_accumulating(copy.deepcopy(start).double(), batches, n)
+    their_curve, their_last = train_accumulating(copy.deepcopy(start), batches, n)
+    trainer = clgraph.Trainer(
+        export(copy.deepcopy(start).eval(), batches[0][0]), lr=0.01, momentum=0.9, accumulate=n,
+        batchnorm="training",
+    )  # fmt: skip
+    stats = [trainer.step({"x": x.numpy(), "target": t.numpy()}) for x, t in batches]
+    ours = np.abs(np.array([s.loss for s in stats[n - 1 :: n]]) - curve).max()
+    theirs = np.abs(their_curve - curve).max()
+    our_distance = distance({name: trainer.get_parameter(name) for name in last}, last)
+    their_distance = distance(their_last, last)
+    is_near = ours <= max(BOUND, 2 * theirs) and our_distance <= max(1e-5, 2 * their_distance)
+    print(
+        "batchnorm, %d batches a step: loss %.1e (PyTorch %.1e), statistics %.1e (%.1e) %s"
+        % (n, ours, theirs, our_distance, their_distance, "" if is_near else "FAILED"),
+        flush=True,
+    )
+    return is_near
+
+
+# ---- losses ------------------------------------------------------------------------------------
+
+
+def compare_weights(smoothing):
+    """Prints a line; returns whether a loss with weights of classes is near enough."""
+    module, weights = network(), torch.rand(10) + 0.1
+    x, target = torch.randn(ROWS, 64), torch.randint(10, (ROWS,))
+    trainer = clgraph.Trainer(
+        export(module, x), class_weights=weights.tolist(), label_smoothing=smoothing
+    )
+    exact = nn.functional.cross_entropy(
+        module(x).double(), target, weights.double(), label_smoothing=smoothing
+    ).item()
+    apart = abs(trainer.evaluate({"x": x.numpy(), "target": target.numpy()}) - exact)
+    print("weights of classes, smoothing %g: %.1e" % (smoothing, apart), flush=True)
+    return apart <= 1e-6
+
+
 def main():
     torch.manual_seed(0)
     start = network()
-    batches = [
-        (torch.randn(ROWS, 64), torch.randint(10, (ROWS,)))
-        for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
-    ]
+    n_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    batches = [(torch.randn(ROWS, 64), torch.randint(10, (ROWS,))) for _ in range(n_steps)]
     near = [
         compare(start, batches, *trial, clip_norm) for clip_norm in (0, 0.5) for trial in TRIALS
     ]
+    near += [compare_statistics(n_steps, n) for n in (1, 2)]
+    near += [compare_weights(smoothing) for smoothing in (0, 0.2)]
     sys.exit(0 if all(near) else 1)
 
 

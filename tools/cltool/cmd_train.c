@@ -3,12 +3,14 @@
  * cltool train: changes the initializers of a model so that a loss becomes smaller on rows of
  * datasets, and writes the model.
  */
+#include "class_weights.h"
 #include "cltool.h"
 #include "engine.h"
 #include "host.h"
 #include "interrupt.h"
 #include "names.h"
 #include "output.h"
+#include "train_best.h"
 #include "train_data.h"
 #include "train_words.h"
 
@@ -28,15 +30,19 @@ typedef struct training {
     input_set inputs;
     train_data data;
     clg_loss_options loss;
+    float *class_weights;
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
     clg_trainer *trainer;
     FILE *log;
     uint64_t n_steps; /* of the whole training */
     double started_ms;
-    double sum;      /* of losses of rows in this epoch */
-    uint64_t n_rows; /* of its steps */
-    uint64_t n_open; /* of the batches of the step in progress */
+    double sum;                  /* of losses of rows in this epoch */
+    uint64_t n_rows;             /* of its steps */
+    uint64_t n_open;             /* of the batches of the step in progress */
+    uint64_t n_right, n_counted; /* of its steps, of losses of classes */
+    bool has_accuracy;
+    train_best best;
 } training;
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -58,6 +64,11 @@ static int read_words(training *t)
         code = train_words_optimizer(o->optimizer ? o->optimizer : "adam", &t->optimizer);
     if (code == CODE_DONE && o->schedule) code = train_words_schedule(o->schedule, &t->schedule);
     if (o->lr > 0) t->schedule.rate = o->lr;
+    t->has_accuracy = t->loss.kind == CLG_LOSS_CROSS_ENTROPY || t->loss.kind == CLG_LOSS_NLL;
+    if (code == CODE_DONE && o->class_weights)
+        code = class_weights_read(o->class_weights, &t->class_weights, &t->loss.n_weights);
+    t->loss.weights = t->class_weights;
+    if (code == CODE_DONE) code = train_best_open(o, t->has_accuracy, &t->best);
     return code;
 }
 
@@ -139,14 +150,17 @@ static int open_trainer(training *t)
     given.clip_norm = o->clip_norm;
     given.accumulate = (uint32_t)o->accumulate;
     given.session = &session;
-    int code = engine_open(o, false, &t->engine.context);
+    given.step_metrics = true;
+    int code = train_words_modes(o, &given);
+    if (code == CODE_DONE) code = engine_open(o, false, &t->engine.context);
     if (code != CODE_DONE) return code;
     interrupt_begin_computing();
     const clg_status status =
         clg_trainer_create(t->engine.context, t->engine.model, &given, &t->trainer);
     interrupt_end_computing();
     output_progress_clear();
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    return o->resume ? train_best_resume(&t->best, &t->data, t->engine.context, &given) : CODE_DONE;
 }
 
 static int resume(training *t)
@@ -170,6 +184,8 @@ static int check_files(const options *o)
     int code = file_may_be_written(o->output, o->force);
     if (code == CODE_DONE && o->checkpoint && !o->resume)
         code = file_may_be_written(o->checkpoint, o->force);
+    if (code == CODE_DONE && o->keep > 0 && (!o->checkpoint || o->every == 0))
+        code = fail_usage("--keep needs --checkpoint FILE and --every N");
     return code;
 }
 
@@ -195,27 +211,46 @@ static int log_line(const training *t, json_t *line)
     return failed ? fail_file("'%s' cannot be written", t->options->log) : CODE_DONE;
 }
 
+static double share(uint64_t n_right, uint64_t n_counted)
+{
+    return n_counted ? (double)n_right / (double)n_counted : (double)NAN;
+}
+
+/* Prints " NAME LOSS", and the accuracy where there is one. */
+static void print_measures(const char *name, double loss, double accuracy)
+{
+    (void)printf("  %s %s", name, number_text(loss));
+    if (!isnan(accuracy)) (void)printf(" (%s %%)", rate_text(100 * accuracy));
+}
+
 static int end_epoch(training *t, uint64_t epoch)
 {
-    double validation = NAN;
-    const double loss = t->sum / (double)t->n_rows;
+    clg_measures validation = CLG_MEASURES_INIT;
+    const double loss = t->sum / (double)t->n_rows, accuracy = share(t->n_right, t->n_counted);
     const double seconds = (now_ms() - t->started_ms) / 1000;
     int code = CODE_DONE;
     if (t->data.n_validation > 0) code = train_data_validate(&t->data, t->trainer, &validation);
     if (code != CODE_DONE) return code;
+    const double validated = t->data.n_validation > 0 ? validation.loss : (double)NAN,
+                 validated_accuracy = share(validation.n_right, validation.n_counted);
     output_progress_clear();
     if (!t->options->json) {
-        (void)printf("epoch %llu  loss %s", (unsigned long long)epoch + 1, number_text(loss));
-        if (t->data.n_validation > 0) (void)printf("  validation %s", number_text(validation));
+        (void)printf("epoch %llu", (unsigned long long)epoch + 1);
+        print_measures("loss", loss, accuracy);
+        if (t->data.n_validation > 0) print_measures("validation", validated, validated_accuracy);
         (void)printf("  %s rows/s\n", rate_text((double)t->n_rows / seconds));
     }
-    code = log_line(t, json_pack("{s:I, s:I, s:o, s:o, s:o}", "epoch", (json_int_t)epoch + 1,
-                                 "step", (json_int_t)clg_trainer_n_steps(t->trainer), "epoch_loss",
-                                 output_json_real(loss), "validation_loss",
-                                 output_json_real(validation), "rows_s",
-                                 output_json_real((double)t->n_rows / seconds)));
+    code =
+        log_line(t, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)epoch + 1,
+                              "step", (json_int_t)clg_trainer_n_steps(t->trainer), "epoch_loss",
+                              output_json_real(loss), "epoch_accuracy", output_json_real(accuracy),
+                              "validation_loss", output_json_real(validated), "validation_accuracy",
+                              output_json_real(validated_accuracy), "rows_s",
+                              output_json_real((double)t->n_rows / seconds)));
+    if (code == CODE_DONE && t->data.n_validation > 0)
+        code = train_best_keep(&t->best, t->trainer, &validation);
     t->sum = 0;
-    t->n_rows = 0;
+    t->n_rows = t->n_right = t->n_counted = 0;
     t->started_ms = now_ms();
     return code;
 }
@@ -234,20 +269,24 @@ static int step(training *t, uint64_t epoch, uint64_t index)
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     t->n_open += n;
     if (stats.step == before) return CODE_DONE; /* not the last batch of a step */
-    if (!isfinite(stats.loss))
-        return fail(CODE_WORK, CLG_ERROR_DATA, "the loss of step %llu is %g, at a rate of %g",
-                    (unsigned long long)stats.step, stats.loss, stats.rate);
-    t->sum += stats.loss * (double)t->n_open;
-    t->n_rows += t->n_open;
+    if (isfinite(stats.loss)) {                 /* not skipped */
+        t->sum += stats.loss * (double)t->n_open;
+        t->n_rows += t->n_open;
+        t->n_right += stats.n_right;
+        t->n_counted += stats.n_counted;
+    }
     t->n_open = 0;
     output_progress("steps", (size_t)stats.step, (size_t)t->n_steps);
-    code = log_line(t, json_pack("{s:I, s:I, s:o, s:o, s:o}", "step", (json_int_t)stats.step,
-                                 "epoch", (json_int_t)epoch + 1, "loss",
-                                 output_json_real(stats.loss), "rate", output_json_real(stats.rate),
-                                 "norm", output_json_real(stats.gradient_norm)));
+    code = log_line(
+        t, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "step", (json_int_t)stats.step, "epoch",
+                     (json_int_t)epoch + 1, "loss", output_json_real(stats.loss), "accuracy",
+                     output_json_real(share(stats.n_right, stats.n_counted)), "rate",
+                     output_json_real(stats.rate), "norm", output_json_real(stats.gradient_norm),
+                     "skipped", (json_int_t)stats.skipped));
     const size_t every = t->options->every;
-    if (code == CODE_DONE && every > 0 && stats.step % every == 0) code = save_checkpoint(t);
-    return code;
+    if (code != CODE_DONE || every == 0 || stats.step % every != 0) return code;
+    code = save_checkpoint(t);
+    return code == CODE_DONE ? train_keep_checkpoint(t->options, t->trainer) : code;
 }
 
 static int train(training *t)
@@ -323,6 +362,7 @@ int cmd_train(const options *o)
     inputs_free(&t.inputs);
     clg_model_free(t.with_loss);
     engine_close(&t.engine);
+    free(t.class_weights);
     free_items(&t.files);
     free_items(&t.images);
     return code;

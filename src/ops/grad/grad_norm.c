@@ -123,7 +123,7 @@ static void give_predicted(grad_node *c, int rank)
 void grad_pass_batchnorm(grad_node *c)
 {
     const int rank = grad_rank(c, 0);
-    if (c->node.opset < 7) {
+    if (c->node.opset < 7 && c->node.domain[0] == '\0') {
         grad_refuse(c, "before opset 7 it has no rule");
         return;
     }

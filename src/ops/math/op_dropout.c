@@ -23,6 +23,8 @@ static double dropped(const node *n, const tensor *ratio, const tensor *training
 static clg_status dropout_infer(op_context *c)
 {
     const tensor *training = op_has_input(c, 2) ? op_need(c, 2) : NULL, *ratio = NULL;
+    c->outputs[0].dims = c->inputs[0].dims;
+    if (c->n_outputs > 1) c->outputs[1].dims = c->inputs[0].dims;
     if (op_has_input(c, 2) && !training) return CLG_OK;
     if (op_has_input(c, 1) && single(training) && tensor_get_int(training, 0) != 0) {
         ratio = op_need(c, 1);
@@ -32,8 +34,6 @@ static clg_status dropout_infer(op_context *c)
     if (!(share >= 0 && share < 1))
         return op_error(c, CLG_ERROR_DATA, "the ratio is %g and must be from 0 to less than 1",
                         share);
-    c->outputs[0].dims = c->inputs[0].dims;
-    if (c->n_outputs > 1) c->outputs[1].dims = c->inputs[0].dims;
     return CLG_OK;
 }
 

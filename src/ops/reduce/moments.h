@@ -13,11 +13,13 @@ typedef enum moments_kind { MOMENTS_PLAIN, MOMENTS_BATCH } moments_kind;
 
 /* A normalisation of x to y, both dense [outer, channels, inner] with the dtype of input 0.
  * MOMENTS_BATCH also reads inputs 1 to 4 of BatchNormalization, and writes its outputs 1 to 4 as
- * far as the node has them. */
+ * far as the node has them. is_sample: the new running variance is of the sample, with n - 1 in
+ * place of n. */
 typedef struct moments_job {
     moments_kind kind;
     operand x, y;
     int64_t outer, channels, inner;
+    bool is_sample;
 } moments_job;
 
 /* Appends the steps of the normalisation to a candidate. */

@@ -99,7 +99,8 @@ static void add_finish(lower_context *c, const moments_plan *p)
                         requested ? p->mean : p->sums);
         if (requested) wanted |= 1 << (i - 1);
     }
-    STEP_INTS(b, k, j->outer * j->inner, j->channels, p->n_parts, wanted);
+    STEP_INTS(b, k, j->outer * j->inner, j->channels, p->n_parts, wanted,
+              j->outer * j->inner - (j->is_sample ? 1 : 0));
     STEP_FLOATS(b, k, node_float(c->node, "epsilon", 1e-5f), node_float(c->node, "momentum", 0.9f));
     work_range_1d(c, k, j->channels, lower_is_simd(c) ? 1 : 64);
 }

@@ -89,8 +89,14 @@ static clg_status batch_lower(lower_context *c)
     const int lanes = simd ? work_lanes(c, inner) : 1;
     step_builder *b = &c->build;
     if (norm_batch_trains(c->node)) {
+        const bool is_sample = node_int(c->node, "sample_variance", 0) != 0;
         const moments_job j = {MOMENTS_BATCH, operand_input(0), operand_output(0),
-                               samples,       channels,         inner};
+                               samples,       channels,         inner,
+                               is_sample};
+        if (is_sample && samples * inner == 1)
+            return lower_error(
+                c, CLG_ERROR_SHAPE,
+                "one value for each channel has no variance: the batch is too small");
         moments_append(c, step_candidate(b, "moments"), &j);
         return CLG_OK;
     }
@@ -320,6 +326,14 @@ static const op_attribute lrn_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false, 
                                               {"size", ATTRIBUTE_INT, true, OP_COUNT},
                                               {0}};
 
+/* Trains as BatchNormalization; sample_variance: the running variance is that of PyTorch. */
+static const op_attribute batch_train_attributes[] = {
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {"momentum", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"spatial", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"sample_variance", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
+
 #define BATCH                                                                                      \
     .types = types, .attributes = batch_attributes, .check = batch_check, .infer = batch_infer,    \
     .batch = BATCH_BY(batch_pass_batchnorm, 1), .lower = batch_lower
@@ -360,6 +374,17 @@ const op_row op_rows_norm[] = {
      OP_INPUTS(5, 5, "TSSMM"),
      OP_OUTPUTS(1, 3, "TMM"),
      BATCH},
+    {.name = "BatchNormTrain",
+     .domain = DOMAIN_INTERNAL,
+     .grad = GRAD_BY(grad_pass_batchnorm),
+     .since = 1,
+     OP_INPUTS(5, 5, "TSSMM"),
+     OP_OUTPUTS(3, 5, "TMMMM"),
+     .types = types,
+     .attributes = batch_train_attributes,
+     .infer = batch_infer,
+     .batch = BATCH_BY(batch_pass_batchnorm, 1),
+     .lower = batch_lower},
     {.name = "LayerNormalization",
      .grad = GRAD_BY(grad_pass_layernorm),
      .batch = BATCH_FROM("axis", -1),

@@ -47,10 +47,13 @@ static clg_status add_output(graph *g, value_id x, value_id gradient)
     return graph_add_output(g, out);
 }
 
+/* values: room for 2 n_xs, and the outputs of g. */
 static clg_status differentiate(graph *g, const char *y, const char *const *xs, size_t n_xs,
-                                value_id *values)
+                                bool keeps_outputs, value_id *values)
 {
-    value_id result, *gradients = values + n_xs;
+    value_id result, *gradients = values + n_xs, *outputs = gradients + n_xs;
+    const size_t n_outputs = keeps_outputs ? g->n_outputs : 0;
+    for (size_t i = 0; i < n_outputs; i++) outputs[i] = g->outputs[i];
     CLG_TRY(find_value(g, y, &result));
     CLG_TRY(find_values(g, xs, n_xs, values));
     CLG_TRY(ops_resolve(g));
@@ -58,18 +61,20 @@ static clg_status differentiate(graph *g, const char *y, const char *const *xs, 
     graph_clear_outputs(g);
     for (size_t i = 0; i < n_xs; i++) CLG_TRY(add_output(g, values[i], gradients[i]));
     CLG_TRY(graph_add_output(g, result));
+    for (size_t i = 0; i < n_outputs; i++)
+        if (outputs[i] != result) CLG_TRY(graph_add_output(g, outputs[i]));
     return graph_name_values(g, "gradient");
 }
 
 clg_status model_gradient(const clg_model *m, const char *y, const char *const *xs, size_t n_xs,
-                          clg_model **out_model)
+                          bool keeps_outputs, clg_model **out_model)
 {
     graph *g;
     CLG_TRY(model_require_data(m));
     CLG_TRY(graph_clone(m->graph, &g));
-    value_id *values = memory_zalloc(2 * n_xs + 1, sizeof *values);
+    value_id *values = memory_zalloc(2 * n_xs + g->n_outputs + 1, sizeof *values);
     clg_status status = values ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (status == CLG_OK) status = differentiate(g, y, xs, n_xs, values);
+    if (status == CLG_OK) status = differentiate(g, y, xs, n_xs, keeps_outputs, values);
     memory_free(values);
     if (status != CLG_OK) {
         graph_free(g);

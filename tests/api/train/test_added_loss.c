@@ -166,6 +166,11 @@ static long double log_softmax(const loss_case *c, int row, int pixel, int64_t k
     return c->y[at + k * step] - c->y[at] - logl(sum);
 }
 
+static long double weight_of(const loss_case *c, int64_t k)
+{
+    return c->options.weights ? (long double)c->options.weights[k] : 1;
+}
+
 static long double cross_entropy(const loss_case *c)
 {
     const int n_pixels = c->rank == 3 ? PIXELS : 1;
@@ -175,9 +180,10 @@ static long double cross_entropy(const loss_case *c)
         for (int pixel = 0; pixel < n_pixels; pixel++) {
             const int64_t target = c->classes[row * n_pixels + pixel];
             if (c->options.has_ignore_index && target == c->options.ignore_index) continue;
-            n += 1;
-            sum -= (1 - e) * log_softmax(c, row, pixel, target);
-            for (int k = 0; k < CLASSES; k++) sum -= e / CLASSES * log_softmax(c, row, pixel, k);
+            n += weight_of(c, target);
+            sum -= (1 - e) * weight_of(c, target) * log_softmax(c, row, pixel, target);
+            for (int k = 0; k < CLASSES; k++)
+                sum -= e / CLASSES * weight_of(c, k) * log_softmax(c, row, pixel, k);
         }
     return sum / n;
 }
@@ -199,15 +205,36 @@ TEST(loss__cross_entropy)
     }
 }
 
+static const float some_weights[CLASSES] = {0.5F, 2, 0, 1, 0.125F};
+
+TEST(loss__weights_of_classes)
+{
+    for (int k = 0; k < 12; k++) {
+        loss_case *c =
+            new_case(CLG_LOSS_CROSS_ENTROPY, k % 2 ? CLG_FLOAT32 : CLG_FLOAT64, k & 2 ? 3 : 2);
+        c->options.weights = some_weights;
+        c->options.n_weights = CLASSES;
+        if (k & 4) c->options.label_smoothing = 0.25F;
+        if (k & 8) c->options.has_ignore_index = true;
+        c->options.ignore_index = 2;
+        check(c, true, cross_entropy(c));
+    }
+}
+
 TEST(loss__nll)
 {
     for (int k = 0; k < 4; k++) {
         loss_case *c = new_case(CLG_LOSS_NLL, k % 2 ? CLG_FLOAT32 : CLG_FLOAT64, k < 2 ? 2 : 3);
         const int n = ROWS * (c->rank == 3 ? PIXELS : 1), step = c->rank == 3 ? PIXELS : 1;
-        long double sum = 0;
-        for (int i = 0; i < n; i++)
-            sum -= c->y[i / step * per_row(c) + (int)c->classes[i] * step + i % step];
-        check(c, true, sum / n);
+        long double sum = 0, weights = 0;
+        if (k & 2) c->options.weights = some_weights;
+        c->options.n_weights = k & 2 ? CLASSES : 0;
+        for (int i = 0; i < n; i++) {
+            const long double weight = weight_of(c, c->classes[i]);
+            sum -= weight * c->y[i / step * per_row(c) + (int)c->classes[i] * step + i % step];
+            weights += weight;
+        }
+        check(c, true, sum / weights);
     }
 }
 
@@ -276,5 +303,17 @@ TEST(loss__refuses)
     o.delta = 0;
     expect_refused(NULL, &o, CLG_ERROR_INVALID_ARGUMENT, "delta is 0");
     o.kind = CLG_LOSS_MSE;
+    o.weights = some_weights;
+    expect_refused(NULL, &o, CLG_ERROR_INVALID_ARGUMENT, "weights has 0 elements");
+    o.n_weights = CLASSES;
+    expect_refused(NULL, &o, CLG_ERROR_INVALID_ARGUMENT, "mse has no weights");
+    o.kind = CLG_LOSS_NLL;
+    o.n_weights = CLASSES - 1;
+    expect_refused(NULL, &o, CLG_ERROR_SHAPE, "5 classes, and the loss 4 weights");
+    o.weights = (const float[CLASSES]){1, 1, -1};
+    expect_refused(NULL, &o, CLG_ERROR_INVALID_ARGUMENT, "the weight of class 2 is -1");
+    o.kind = CLG_LOSS_MSE;
+    o.weights = NULL;
+    o.n_weights = 0;
     expect_refused("ArgMax", &o, CLG_ERROR_UNSUPPORTED_DTYPE, "'y'");
 }

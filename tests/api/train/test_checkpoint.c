@@ -113,13 +113,13 @@ TEST(checkpoint__is_a_npz_of_named_arrays)
     settings s = usual(CLG_OPTIMIZER_ADAM);
     clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
     const char *const names[] = {
-        "parameter/weight", "parameter/bias", "state1/weight", "state1/bias",
-        "state2/weight",    "state2/bias",    "step",          "settings"};
+        "parameter/weight", "parameter/bias", "state1/weight", "state1/bias", "state2/weight",
+        "state2/bias",      "step",           "skipped",       "settings"};
     assert_ok(clg_trainer_save(t, path));
     clg_trainer_free(t);
     assert_ok(clg_npz_reader_open(path, &r));
-    assert_int_equal(clg_npz_reader_n_arrays(r), 8);
-    for (size_t i = 0; i < 8; i++) assert_string_equal(clg_npz_reader_name(r, i), names[i]);
+    assert_int_equal(clg_npz_reader_n_arrays(r), 9);
+    for (size_t i = 0; i < 9; i++) assert_string_equal(clg_npz_reader_name(r, i), names[i]);
     clg_npz_reader_free(r);
 }
 

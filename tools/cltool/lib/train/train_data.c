@@ -99,20 +99,24 @@ int train_data_set(const train_data *d, clg_trainer *trainer, uint64_t epoch, ui
     return set_rows(d, trainer, false, epoch, first, *out_n);
 }
 
-int train_data_validate(const train_data *d, clg_trainer *trainer, double *out_loss)
+int train_data_validate(const train_data *d, clg_trainer *trainer, clg_measures *out_measures)
 {
+    clg_measures all = CLG_MEASURES_INIT;
     double sum = 0;
     int code = CODE_DONE;
     for (uint64_t first = 0; first < d->n_validation && code == CODE_DONE; first += d->batch) {
         const uint64_t left = d->n_validation - first;
         const size_t n = left < d->batch ? (size_t)left : d->batch;
-        double loss = 0;
+        clg_measures measures = CLG_MEASURES_INIT;
         code = set_rows(d, trainer, true, 0, first, n);
         if (code != CODE_DONE) break;
-        const clg_status status = clg_trainer_evaluate(trainer, &loss);
+        const clg_status status = clg_trainer_measure(trainer, &measures);
         if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
-        sum += loss * (double)n;
+        sum += measures.loss * (double)n;
+        all.n_right += measures.n_right;
+        all.n_counted += measures.n_counted;
     }
-    *out_loss = sum / (double)d->n_validation;
+    all.loss = sum / (double)d->n_validation;
+    *out_measures = all;
     return code;
 }

@@ -26,7 +26,7 @@ uint64_t train_data_batches(const train_data *d);
 /* Sets the trainer's inputs to batch `index` of an epoch; *out_n: its rows. */
 int train_data_set(const train_data *d, clg_trainer *trainer, uint64_t epoch, uint64_t index,
                    size_t *out_n);
-/* Returns the mean loss of the rows kept apart. */
-int train_data_validate(const train_data *d, clg_trainer *trainer, double *out_loss);
+/* Returns the mean loss of the rows kept apart, and the sums of what else is measured. */
+int train_data_validate(const train_data *d, clg_trainer *trainer, clg_measures *out_measures);
 
 #endif

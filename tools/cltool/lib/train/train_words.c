@@ -79,6 +79,20 @@ static const field schedule_fields[] = {
     SCHEDULE(period, FIELD_COUNT),       SCHEDULE(total_steps, FIELD_COUNT),
     SCHEDULE(warmup_steps, FIELD_COUNT), {NULL, FIELD_BOOL, 0}};
 
+static const kind batchnorm_forms[] = {{"model", CLG_FORM_MODEL},
+                                       {"fixed", CLG_FORM_PREDICTION},
+                                       {"training", CLG_FORM_TRAINING},
+                                       {NULL, 0}};
+static const field batchnorm_fields[] = {
+    {"population_variance", FIELD_BOOL, offsetof(clg_train_options, population_variance)},
+    {NULL, FIELD_BOOL, 0}};
+
+static const kind dropout_forms[] = {
+    {"model", CLG_FORM_MODEL}, {"off", CLG_FORM_PREDICTION}, {"on", CLG_FORM_TRAINING}, {NULL, 0}};
+static const kind on_nan_words[] = {
+    {"stop", CLG_ON_NAN_STOP}, {"skip", CLG_ON_NAN_SKIP}, {NULL, 0}};
+static const field no_fields[] = {{NULL, FIELD_BOOL, 0}};
+
 /* Returns "a, b, c" of names that are `stride` bytes apart, up to a NULL; free(). */
 static char *list_names(const char *const *first, size_t stride)
 {
@@ -179,5 +193,28 @@ int train_words_schedule(const char *word, clg_schedule_options *out)
     int found;
     const int code = read_words("--schedule", word, schedules, schedule_fields, &found, out);
     out->kind = (clg_schedule)found;
+    return code;
+}
+
+/* Reads a word, unless it is NULL, for *out_kind. */
+static int read_mode(const char *option, const char *word, const kind *kinds, const field *fields,
+                     int *out_kind, void *out)
+{
+    return word ? read_words(option, word, kinds, fields, out_kind, out) : CODE_DONE;
+}
+
+int train_words_modes(const options *o, clg_train_options *out)
+{
+    int batchnorm = CLG_FORM_MODEL, dropout = CLG_FORM_MODEL, on_nan = CLG_ON_NAN_STOP;
+    int code =
+        read_mode("--batchnorm", o->batchnorm, batchnorm_forms, batchnorm_fields, &batchnorm, out);
+    if (code == CODE_DONE)
+        code = read_mode("--dropout", o->dropout, dropout_forms, no_fields, &dropout, NULL);
+    if (code == CODE_DONE)
+        code = read_mode("--on-nan", o->on_nan, on_nan_words, no_fields, &on_nan, NULL);
+    out->on_nan = (clg_on_nan)on_nan;
+    out->batchnorm = (clg_train_form)batchnorm;
+    out->dropout = (clg_train_form)dropout;
+    out->seed = o->seed;
     return code;
 }

@@ -6,6 +6,7 @@
 #define CLTOOL_TRAIN_WORDS_H
 
 #include "failure.h"
+#include "options.h"
 
 #include <clgraph/train.h>
 
@@ -13,5 +14,7 @@
 int train_words_loss(const char *word, clg_loss_options *out);
 int train_words_optimizer(const char *word, clg_optimizer_options *out);
 int train_words_schedule(const char *word, clg_schedule_options *out);
+/* Reads --batchnorm, --dropout and --on-nan, where they are given, and --seed. */
+int train_words_modes(const options *o, clg_train_options *out);
 
 #endif
