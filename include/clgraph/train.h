@@ -240,7 +240,7 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, cons
 /* Computes the gradients of a batch, and after `accumulate` batches updates the parameters: then
  * *out_stats, which may be NULL, has another step. After a failure the parameters are those of
  * before, unless the device was lost or failed in the update; gradients of earlier batches are
- * dropped. Errors: those of clg_session_run; DATA: the loss, or with clip_norm the norm of the
+ * dropped, but not after CANCELLED. Errors: those of clg_session_run; DATA: the loss, or with clip_norm the norm of the
  * gradients, is not finite: the message names step, rate and the first such value. Without
  * clip_norm, gradients that are not finite while the loss is are found in the next step. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
@@ -249,6 +249,10 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, doubl
 /* As clg_trainer_evaluate; counts right predictions too. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_measure(clg_trainer *trainer,
                                                     clg_measures *out_measures);
+
+/* Ends the step or evaluation in progress, if any, which returns CANCELLED unless its gradients are
+ * done already. NULL is allowed. Any thread. */
+CLG_API void clg_trainer_cancel(clg_trainer *trainer);
 
 /* Returns the number of steps done; 0 for NULL. */
 CLG_API uint64_t clg_trainer_n_steps(const clg_trainer *trainer);

@@ -747,6 +747,7 @@ FUNCTIONS = {
     "clg_stream_run": (c_int, [c_void_p, clg_stream_callback, clg_stream_callback, c_void_p]),
     "clg_text_free": (None, [c_void_p]),
     "clg_train_row": (c_uint64, [c_uint64, c_uint64, c_uint64, c_uint64]),
+    "clg_trainer_cancel": (None, [c_void_p]),
     "clg_trainer_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_trainer_evaluate": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_free": (None, [c_void_p]),

@@ -7,8 +7,8 @@ library lasts. Two mechanisms, for calls of the main thread only:
 - `waiting` has a worker thread make a call that may take seconds (loading, compiling) while the
   main thread waits in a way that signals interrupt. If a handler raises, the call is cancelled.
 - `guarded` is for runs, where changing threads would cost more than the call. While one lasts,
-  the wakeup descriptor of `signal` is ours: a thread that reads it cancels the session's run when
-  SIGINT arrives. The call then returns, and Python's handler raises KeyboardInterrupt. If the
+  the wakeup descriptor of `signal` is ours: a thread that reads it cancels the run when SIGINT
+  arrives. The call then returns, and Python's handler raises KeyboardInterrupt. If the
   handler does not raise, the run is repeated, as Python repeats system calls (PEP 475). Signals
   are passed on to the descriptor that was set before, such as asyncio's.
 """
@@ -72,7 +72,7 @@ class _Watcher:
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.session = None  # that the main thread runs
+        self.running = None  # what the main thread runs: a pointer, and what cancels it
         self.previous = -1  # wakeup descriptor to pass signals on to
         self.fired = False
         self.reader, self.writer = socket.socketpair()
@@ -95,13 +95,14 @@ class _Watcher:
 
     def cancel_run(self):
         # More than once: the first time the call may not have reached the library yet.
-        session = self.session
-        while session is not None:
+        running = self.running
+        while running is not None:
             with self.lock:
-                if self.session is not session:
+                if self.running is not running:
                     return
                 self.fired = True
-                lib.clg_session_cancel(session)
+                pointer, cancel = running
+                cancel(pointer)
             time.sleep(0.02)
 
 
@@ -117,25 +118,26 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_watcher)
 
 
-def guarded(call, session, *arguments):
-    """Returns call(session, *arguments), a run; SIGINT cancels it. Of the main thread only."""
+def guarded(call, pointer, *arguments, cancel=lib.clg_session_cancel):
+    """Returns call(pointer, *arguments), a run of a session or of what `cancel` ends; SIGINT cancels
+    it. Of the main thread only."""
     global _watcher
     if _watcher is None:
         if not callable(signal.getsignal(signal.SIGINT)):
-            return call(session, *arguments)
+            return call(pointer, *arguments)
         _watcher = _Watcher()
     watcher = _watcher
-    if watcher.session is not None:  # a signal handler that runs a model during a run
-        return call(session, *arguments)
+    if watcher.running is not None:  # a signal handler that runs a model during a run
+        return call(pointer, *arguments)
     while True:
         watcher.fired = False
         watcher.previous = signal.set_wakeup_fd(watcher.fd, warn_on_full_buffer=False)
-        watcher.session = session
+        watcher.running = (pointer, cancel)
         try:
-            status = call(session, *arguments)
+            status = call(pointer, *arguments)
         finally:
             with watcher.lock:
-                watcher.session = None
+                watcher.running = None
             signal.set_wakeup_fd(watcher.previous)
         if status != CLG_ERROR_CANCELLED or not watcher.fired:
             return status

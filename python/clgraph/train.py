@@ -9,7 +9,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _capi as c
-from ._interrupt import waiting
+from ._interrupt import guarded, on_main_thread, waiting
 from ._library import Handle, check, encode_name, init, lib, names_array, string
 from .device import KERNELS, enum_value, shared_context
 from .model import Model, new_cancel
@@ -226,6 +226,14 @@ class Trainer:
                 )
             )
 
+    def _run(self, function: Any, *arguments: Any) -> None:
+        """Calls a function of the trainer; Ctrl-C ends it."""
+        pointer = self._handle.pointer
+        if on_main_thread():
+            check(guarded(function, pointer, *arguments, cancel=lib.clg_trainer_cancel))
+        else:
+            check(function(pointer, *arguments))
+
     def step(self, feed: Mapping[str, Any]) -> StepStats:
         """Computes the gradients of a batch, {input: array}, and updates the parameters.
 
@@ -233,8 +241,7 @@ class Trainer:
         """
         self._set(feed)
         stats = init(c.clg_train_stats)
-        pointer = self._handle.pointer
-        waiting(lambda: check(lib.clg_trainer_step(pointer, ctypes.byref(stats))))
+        self._run(lib.clg_trainer_step, ctypes.byref(stats))
         return StepStats(
             stats.step,
             stats.loss,
@@ -249,16 +256,14 @@ class Trainer:
         """Returns the loss of a batch; nothing changes."""
         self._set(feed)
         loss = ctypes.c_double()
-        pointer = self._handle.pointer
-        waiting(lambda: check(lib.clg_trainer_evaluate(pointer, ctypes.byref(loss))))
+        self._run(lib.clg_trainer_evaluate, ctypes.byref(loss))
         return loss.value
 
     def measure(self, feed: Mapping[str, Any]) -> Measures:
         """As evaluate, with the number of right predictions."""
         self._set(feed)
         measures = init(c.clg_measures)
-        pointer = self._handle.pointer
-        waiting(lambda: check(lib.clg_trainer_measure(pointer, ctypes.byref(measures))))
+        self._run(lib.clg_trainer_measure, ctypes.byref(measures))
         return Measures(measures.loss, measures.n_right, measures.n_counted)
 
     @property

@@ -2,6 +2,8 @@
 """clgraph.Trainer, against steps of gradient descent written out in numpy."""
 
 import concurrent.futures
+import os
+import signal
 import threading
 
 import numpy as np
@@ -260,3 +262,31 @@ def test_dropout_follows_from_the_seed(device):
     assert losses["training", 1] != losses["training", 2]
     again = clgraph.Trainer(normalised(), device, loss="mse", lr=0.0, dropout="training", seed=1)
     assert [again.step(feed).loss for _ in range(5)] == losses["training", 1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="os.kill sends no SIGINT")
+def test_steps_that_signals_interrupt_are_computed_again(device):
+    feed = batch()
+    quiet = clgraph.Trainer(linear(), device, loss="mse", lr=0.25, accumulate=3)
+    pressed = clgraph.Trainer(linear(), device, loss="mse", lr=0.25, accumulate=3)
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda *_: seen.append(True))
+    stop = threading.Event()
+
+    def press():
+        while not stop.wait(0.002):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    try:
+        thread.start()
+        for _ in range(300):
+            pressed.step(feed)
+    finally:
+        stop.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    for _ in range(300):
+        quiet.step(feed)
+    assert seen
+    np.testing.assert_array_equal(pressed.get_parameter("weight"), quiet.get_parameter("weight"))

@@ -164,6 +164,11 @@ clg_status clg_trainer_measure(clg_trainer *trainer, clg_measures *out_measures)
     return leave(trainer, status);
 }
 
+void clg_trainer_cancel(clg_trainer *trainer)
+{
+    if (trainer) trainer_cancel(trainer);
+}
+
 uint64_t clg_trainer_n_steps(const clg_trainer *trainer) { return trainer ? trainer->n_steps : 0; }
 
 uint64_t clg_train_row(uint64_t seed, uint64_t epoch, uint64_t n_rows, uint64_t position)

@@ -94,6 +94,8 @@ void trainer_seed(const clg_trainer *t, clg_session *s);
 clg_status trainer_give(clg_session *s, const char *name, clg_value *v);
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value);
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats);
+/* Ends the gradients or evaluation in progress, if any. Any thread. */
+void trainer_cancel(clg_trainer *t);
 clg_status trainer_evaluate(clg_trainer *t, clg_measures *out);
 /* Returns the index of the first new statistic among the outputs of t->gradients, after gradients,
  * the loss and its metrics. */

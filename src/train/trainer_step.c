@@ -92,28 +92,32 @@ static clg_status bind_gradients(clg_trainer *t, trainer_tensor to)
     return status;
 }
 
-/* Adds a batch's gradients to those of the step. */
-static clg_status add_batch(clg_trainer *t)
+/* Computes the gradients of a batch. */
+static clg_status compute_batch(clg_trainer *t, clg_measures *out)
 {
-    clg_measures m = CLG_MEASURES_INIT;
     if (t->n_batches > 1 && t->n_done <= 1)
         CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
     if (t->n_batches > 1 && t->statistics.n > 0) CLG_TRY(chain_statistics(t));
     CLG_TRY(session_enter(t->gradients));
     trainer_seed(t, t->gradients);
     session_leave(t->gradients);
-    CLG_TRY(run_loss(t->gradients, t->parameters.n, t->has_step_metrics, &m));
-    if (!isfinite(m.loss) && t->on_nan == CLG_ON_NAN_STOP) return diagnosis_of_loss(t, m.loss);
+    return run_loss(t->gradients, t->parameters.n, t->has_step_metrics, out);
+}
+
+/* Adds the gradients of a batch to those of the step. */
+static clg_status add_batch(clg_trainer *t, const clg_measures *m)
+{
+    if (!isfinite(m->loss) && t->on_nan == CLG_ON_NAN_STOP) return diagnosis_of_loss(t, m->loss);
     if (t->n_done > 0) CLG_TRY(run(t->sums, 0, 0, NULL));
     if (t->n_done == 0) {
         t->has_nan = false;
         t->loss_sum = 0;
         t->n_right = t->n_counted = 0;
     }
-    t->has_nan = t->has_nan || !isfinite(m.loss);
-    t->loss_sum += m.loss;
-    t->n_right += m.n_right;
-    t->n_counted += m.n_counted;
+    t->has_nan = t->has_nan || !isfinite(m->loss);
+    t->loss_sum += m->loss;
+    t->n_right += m->n_right;
+    t->n_counted += m->n_counted;
     t->n_done++;
     return CLG_OK;
 }
@@ -168,13 +172,22 @@ static clg_status end_step(clg_trainer *t, clg_train_stats *stats)
 
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
 {
-    clg_status status = add_batch(t);
+    clg_measures m = CLG_MEASURES_INIT;
+    clg_status status = compute_batch(t, &m);
+    if (status == CLG_ERROR_CANCELLED) return status; /* the batches before it stay */
+    if (status == CLG_OK) status = add_batch(t, &m);
     const bool is_last = status != CLG_OK || t->n_done == t->n_batches;
     if (status == CLG_OK && is_last) status = end_step(t, out_stats);
     if (is_last) t->n_done = 0;
     out_stats->step = t->n_steps;
     out_stats->skipped = t->n_skipped;
     return status;
+}
+
+void trainer_cancel(clg_trainer *t)
+{
+    session_cancel(t->gradients);
+    session_cancel(t->evaluation);
 }
 
 clg_status trainer_evaluate(clg_trainer *t, clg_measures *out)

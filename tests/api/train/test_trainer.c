@@ -14,7 +14,10 @@
 #include <clgraph/train.h>
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 TEST_GROUP(open_context, close_context)
 
@@ -396,6 +399,50 @@ TEST(trainer__same_bits_in_each_run)
 
 /* Batches of other sizes, and a step that fails in between: it changes nothing, and drops the
  * batches of its step. */
+typedef struct canceller {
+    clg_trainer *trainer;
+    atomic_bool stop;
+} canceller;
+
+static void *cancel_now_and_then(void *argument)
+{
+    canceller *c = argument;
+    while (!atomic_load(&c->stop)) {
+        clg_trainer_cancel(c->trainer);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return NULL;
+}
+
+/* Batches that are cancelled and given again leave no trace, also in the middle of a step. */
+TEST(trainer__cancelled_batches_are_computed_again)
+{
+    trial k = trial_of(CLG_OPTIMIZER_ADAM);
+    double want[LINEAR_ALL], got[LINEAR_ALL];
+    pthread_t other;
+    k.accumulate = 3;
+    clg_trainer *undisturbed = open_trainer(&k);
+    canceller c = {.trainer = open_trainer(&k)};
+    assert_int_equal(pthread_create(&other, NULL, cancel_now_and_then, &c), 0);
+    for (int batch = 0; batch < 10 * STEPS * 3; batch++) {
+        linear_set_batch(undisturbed, k.dtype, batch % 5);
+        linear_set_batch(c.trainer, k.dtype, batch % 5);
+        assert_ok(clg_trainer_step(undisturbed, NULL));
+        clg_status status;
+        while ((status = clg_trainer_step(c.trainer, NULL)) == CLG_ERROR_CANCELLED) {}
+        assert_ok(status);
+    }
+    atomic_store(&c.stop, true);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(clg_trainer_n_steps(c.trainer), clg_trainer_n_steps(undisturbed));
+    read_all(undisturbed, clg_trainer_get_parameter, want);
+    read_all(c.trainer, clg_trainer_get_parameter, got);
+    assert_memory_equal(want, got, sizeof want);
+    clg_trainer_free(c.trainer);
+    clg_trainer_free(undisturbed);
+    clg_trainer_cancel(NULL);
+}
+
 TEST(trainer__goes_on_after_a_failure)
 {
     trial k = trial_of(CLG_OPTIMIZER_SGD);
