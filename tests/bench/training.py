@@ -137,7 +137,7 @@ def compare(name, rounds, clock):
     trainer = clgraph.Trainer(model, optimizer=optimizer, **OPTIONS[optimizer])
     steps = (by_clgraph(trainer, x, target), by_torch(module, optimizer, x, target))
     for step in steps:
-        step()
+        seconds(step, n_steps, clock)
     found = [[seconds(step, n_steps, clock) for step in steps] for _ in range(rounds)]
     ours, theirs = zip(*found)
     print(
