@@ -119,8 +119,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def guarded(call, pointer, *arguments, cancel=lib.clg_session_cancel):
-    """Returns call(pointer, *arguments), a run of a session or of what `cancel` ends; SIGINT cancels
-    it. Of the main thread only."""
+    """Returns call(pointer, *arguments), which `cancel` ends, as SIGINT then does.
+
+    Of the main thread only.
+    """
     global _watcher
     if _watcher is None:
         if not callable(signal.getsignal(signal.SIGINT)):
