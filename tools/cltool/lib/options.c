@@ -157,7 +157,7 @@ static const option_row rows[] = {
     {"atol", 0, KIND_REAL, AT(atol), OPTIONS_TOLERANCE, "A", "absolute tolerance (default 1e-7)"},
 
     {"input", 'i', KIND_LIST, AT(inputs), OPTIONS_INPUT, "[NAME=]FILE",
-     ".npy, .npz, .pb or .csv (repeatable)"},
+     ".npy, .npz, .pb or .csv; for rows also IDX (repeatable)"},
     {"image", 0, KIND_LIST, AT(images), OPTIONS_INPUT, "[NAME=]FILE",
      "an image, values 0..1; several make a batch"},
     {"fill", 0, KIND_LIST, AT(fills), OPTIONS_INPUT, "[NAME=]KIND",
@@ -165,7 +165,8 @@ static const option_row rows[] = {
     {"header", 0, KIND_TEXT, AT(header), OPTIONS_INPUT, "yes|no",
      "whether the first line of a .csv names its columns (default: unless all cells are numbers)"},
     {"cast", 0, KIND_FLAG, AT(cast), OPTIONS_INPUT, NULL, "allow lossy casts of inputs"},
-    {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C", "taken from each channel of an image"},
+    {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C",
+     "taken from each channel of images, also in IDX"},
     {"std", 0, KIND_TEXT, AT(std), OPTIONS_INPUT, "A,B,C", "then each channel is divided by it"},
     {"scale", 0, KIND_REAL, AT(scale), OPTIONS_INPUT, "S",
      "multiplies 0..1 before the mean is taken"},

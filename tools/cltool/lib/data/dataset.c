@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements datasets from .npy files, .csv files, images, and one repeated row. Each kind reads
+ * Implements datasets from .npy, .csv and IDX files, images, and one repeated row. Each kind reads
  * rows in the dtype of its source; if the input's dtype differs, they are cast to it.
  */
 #include "dataset.h"
 
 #include "csv.h"
 #include "host.h"
+#include "idx.h"
 #include "image.h"
 #include "names.h"
 #include "output.h"
@@ -30,13 +31,16 @@ struct dataset {
     int (*read)(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes);
 
     clg_npy_reader *npy;
+    idx_reader idx;
+    unsigned char *bytes; /* of one row, of images in IDX files */
     csv_reader csv;
     size_t first_column, n_columns;
-    double *cells;    /* of one line */
-    input_item item;  /* images */
-    image_recipe how; /* for images */
-    char **problems;  /* for each image, why it could not be loaded; NULL if it was */
-    clg_value *row;   /* to be repeated */
+    double *cells;                                                 /* of one line */
+    input_item item;                                               /* images */
+    image_recipe how;                                              /* for images */
+    int (*decode)(dataset *d, int64_t first, size_t n, float *to); /* images, as float32 */
+    char **problems; /* for each image, why it could not be loaded; NULL if it was */
+    clg_value *row;  /* to be repeated */
 };
 
 static dataset *make(const options *o, const clg_port *port, const char *from)
@@ -65,6 +69,8 @@ void dataset_free(dataset *d)
 {
     if (!d) return;
     clg_npy_reader_free(d->npy);
+    idx_close(&d->idx);
+    free(d->bytes);
     csv_close(&d->csv);
     clg_value_free(d->row);
     for (size_t i = 0; d->problems && i < d->item.n_images; i++) free(d->problems[i]);
@@ -136,6 +142,32 @@ int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_byte
                       : d->read(d, first, n, to, size_bytes);
 }
 
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static int read_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    (void)size_bytes;
+    return d->decode(d, first, n, to);
+}
+
+/* Reads pixels for an input that is not float32: as float32, then casts them without a note. */
+static int read_cast_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    clg_value *rows, *cast = NULL;
+    int code = make_rows(d, CLG_FLOAT32, n, &rows);
+    if (code != CODE_DONE) return code;
+    code = d->decode(d, first, n, clg_value_data(rows));
+    if (code == CODE_DONE) {
+        clg_status status = clg_value_cast(rows, d->port->dtype, &cast, NULL);
+        if (status == CLG_OK) status = clg_value_read(cast, to, size_bytes);
+        if (status != CLG_OK)
+            code = fail_status(status, STAGE_INPUT, "input '%s'", printable(d->port->name));
+    }
+    clg_value_free(cast);
+    clg_value_free(rows);
+    return code;
+}
+
 /* ---- .npy ------------------------------------------------------------------------------------ */
 
 static int read_npy(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
@@ -195,6 +227,85 @@ int dataset_open_csv(const options *o, const clg_port *port, const char *path, s
         d->cells = must_alloc(d->csv.n_columns, sizeof *d->cells);
         csv_shape(d->n_rows, d->n_columns, port, &d->rank, d->dims);
         code = check_dtype(d, true);
+    }
+    return give(code, d, out_dataset);
+}
+
+/* ---- IDX ------------------------------------------------------------------------------------- */
+
+static int read_idx(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    (void)size_bytes;
+    return idx_read(&d->idx, first, n, to);
+}
+
+static int decode_idx(dataset *d, int64_t first, size_t n, float *to)
+{
+    const size_t n_elems = d->idx.row_elems;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++, to += n_elems) {
+        code = idx_read(&d->idx, first + (int64_t)i, 1, d->bytes);
+        if (code == CODE_DONE && n_elems > 0) image_bytes(&d->how, d->bytes, n_elems, to);
+    }
+    return code;
+}
+
+/* Sets the shape of the rows: that of the file; the input's, if it has another rank and as many
+ * elements; or gray images of an input of four axes. */
+static void set_idx_shape(dataset *d, const idx_reader *idx)
+{
+    const clg_port *port = d->port;
+    const int64_t *dims = idx->dims;
+    uint64_t n = 1;
+    d->n_rows = dims[0];
+    d->rank = idx->rank;
+    memcpy(d->dims, dims, sizeof d->dims);
+    if (port->rank < 1 || (size_t)port->rank == d->rank) return;
+    for (int k = 1; k < port->rank && n <= idx->row_elems; k++)
+        n = port->dims[k] < 0 ? UINT64_MAX : n * (uint64_t)port->dims[k];
+    if (n == idx->row_elems) {
+        d->rank = (size_t)port->rank;
+        memcpy(d->dims + 1, port->dims + 1, (d->rank - 1) * sizeof *d->dims);
+    } else if (port->rank == 4 && d->rank == 3) {
+        const bool is_last = port->dims[3] == 1 && port->dims[1] != 1;
+        d->rank = 4;
+        d->dims[1] = is_last ? dims[1] : 1;
+        d->dims[2] = is_last ? dims[2] : dims[1];
+        d->dims[3] = is_last ? 1 : dims[2];
+    }
+}
+
+/* Refuses rows that the input does not take. */
+static int accept_idx(void *user, const idx_reader *idx)
+{
+    dataset *d = user;
+    const clg_port *port = d->port;
+    set_idx_shape(d, idx);
+    bool fits = port->rank < 0 || (size_t)port->rank == d->rank;
+    for (int k = 1; fits && k < port->rank; k++)
+        fits = port->dims[k] < 0 || port->dims[k] == d->dims[k];
+    if (fits) return CODE_DONE;
+    return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes %s, '%s' has shape %s",
+                printable(port->name), dims_text((size_t)port->rank, port->dims), d->from,
+                dims_text(idx->rank, idx->dims));
+}
+
+int dataset_open_idx(const options *o, const clg_port *port, const char *path,
+                     dataset **out_dataset)
+{
+    dataset *d = make(o, port, path);
+    int code = idx_open(path, accept_idx, d, &d->idx);
+    if (code != CODE_DONE) return give(code, d, out_dataset);
+    if (d->idx.dtype == CLG_UINT8 && d->idx.rank >= 3) {
+        code = image_bytes_begin(o, port, d->rank, d->dims, &d->how);
+        d->dtype = port->dtype;
+        d->decode = decode_idx;
+        d->read = d->dtype == CLG_FLOAT32 ? read_pixels : read_cast_pixels;
+        d->bytes = must_alloc(d->idx.row_elems, 1);
+    } else {
+        d->dtype = d->idx.dtype;
+        d->read = read_idx;
+        code = check_dtype(d, false);
     }
     return give(code, d, out_dataset);
 }
@@ -260,28 +371,10 @@ static void decode_all(const dataset *d, size_t first, size_t n, float *to)
     free(parts);
 }
 
-static int read_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+static int decode_images(dataset *d, int64_t first, size_t n, float *to)
 {
-    (void)size_bytes;
     decode_all(d, (size_t)first, n, to);
     return CODE_DONE;
-}
-
-/* Reads images for an input that is not float32: decodes them as float32, then casts them without a
- * note. */
-static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
-{
-    clg_value *rows, *cast = NULL;
-    int code = make_rows(d, CLG_FLOAT32, n, &rows);
-    if (code != CODE_DONE) return code;
-    decode_all(d, (size_t)first, n, clg_value_data(rows));
-    clg_status status = clg_value_cast(rows, d->port->dtype, &cast, NULL);
-    if (status == CLG_OK) status = clg_value_read(cast, to, size_bytes);
-    if (status != CLG_OK)
-        code = fail_status(status, STAGE_INPUT, "input '%s'", printable(d->port->name));
-    clg_value_free(cast);
-    clg_value_free(rows);
-    return code;
 }
 
 int dataset_open_images(const options *o, input_item *item, dataset **out_dataset)
@@ -296,7 +389,8 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
     if (code == CODE_DONE) {
         image_note(o, item, &d->how);
         d->dtype = item->port->dtype;
-        d->read = d->dtype == CLG_FLOAT32 ? read_images : read_whole_images;
+        d->decode = decode_images;
+        d->read = d->dtype == CLG_FLOAT32 ? read_pixels : read_cast_pixels;
         d->item = *item;
         d->rank = item->rank;
         memcpy(d->dims, item->dims, sizeof d->dims);

@@ -18,6 +18,11 @@ int dataset_open_npy(const options *o, const clg_port *port, const char *path,
  * csv_open. */
 int dataset_open_csv(const options *o, const clg_port *port, const char *path, size_t first,
                      size_t n, bool says_header, dataset **out_dataset);
+/* Opens an IDX file (idx.h). Bytes with three axes or more are the pixels of images, converted as
+ * those of image files; other elements are numbers as they are. The shape of a row is that of the
+ * file or, with as many elements, of the input. */
+int dataset_open_idx(const options *o, const clg_port *port, const char *path,
+                     dataset **out_dataset);
 /* Opens the item's images, one per row. Sets the item's free dimensions as image_begin does, from
  * the first image that can be read. Rows of images that cannot be loaded are zeros; dataset_problem
  * has the reasons. */

@@ -8,6 +8,7 @@
 
 #include "csv.h"
 #include "dataset.h"
+#include "idx.h"
 #include "image.h"
 #include "names.h"
 #include "output.h"
@@ -317,9 +318,11 @@ static int open_rows(const options *o, input_set *set, input_item *item, const c
         code = dataset_open_npy(o, item->port, path, &rows);
     } else if (path_ends_in(path, ".csv")) {
         code = dataset_open_csv(o, item->port, path, 0, 0, true, &rows);
+    } else if (idx_is_name(path)) {
+        code = dataset_open_idx(o, item->port, path, &rows);
     } else {
-        return fail_usage("input '%s': rows are read from .npy, .csv or a folder of images, not "
-                          "from '%s'",
+        return fail_usage("input '%s': rows are read from .npy, .csv, IDX files or a folder of "
+                          "images, not from '%s'",
                           printable(item->port->name), path);
     }
     return code == CODE_DONE ? give_rows(set, item, path, rows) : code;
@@ -350,6 +353,12 @@ static int read_file(const options *o, input_set *set, const char *text)
     if (is_npz) return read_npz(o, set, item, path);
     if (is_csv) return read_csv(o, set, item, path);
     if (item->port->kind != CLG_VALUE_TENSOR) return read_kind(item, path);
+    if (idx_is_name(path)) {
+        (void)fail_usage("input '%s': '%s' is read by rows, which this input does not have here",
+                         printable(item->port->name), path);
+        fail_hint("'cltool predict' and 'cltool train' read IDX files");
+        return CODE_USAGE;
+    }
     int code = value_load(path, &value);
     return code == CODE_DONE ? give_value(o, set, item, path, value) : code;
 }
