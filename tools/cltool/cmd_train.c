@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "names.h"
 #include "output.h"
+#include "train_classes.h"
 #include "train_data.h"
 #include "train_words.h"
 
@@ -25,6 +26,7 @@ typedef struct training {
     text_list files, images;    /* theirs */
     engine engine;
     clg_model *with_loss;
+    const char *target; /* the input of the targets; NULL: none */
     input_set inputs;
     train_data data;
     clg_loss_options loss;
@@ -88,7 +90,11 @@ static int open_inputs(training *t)
     const clg_status status = clg_model_add_loss(t->engine.model, &t->loss, &t->with_loss);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, "--loss %s", o->loss);
     const bool has_target = clg_model_n_inputs(t->with_loss) > n;
-    if (has_target && !o->target)
+    const char *folder = train_classes_folder(&o->inputs), *target = o->target;
+    if (has_target && !target) target = folder;
+    if (o->classes && !folder)
+        return fail_usage("--classes: no input is a folder with a subfolder for each class");
+    if (has_target && !target)
         return fail_usage("--target is missing: what the loss compares with");
     if (!has_target && o->target) return fail_usage("--loss %s takes no --target", o->loss);
     t->with_target = *o;
@@ -96,7 +102,8 @@ static int open_inputs(training *t)
     t->with_target.images = t->images = name_items(t, &o->images);
     if (has_target) {
         const char *name = clg_model_input(t->with_loss, n)->name;
-        t->files.items[t->files.count++] = must_printf("%s=%s", name, o->target);
+        t->files.items[t->files.count++] = must_printf("%s=%s", name, target);
+        t->target = name;
         t->with_target.inputs = t->files;
     }
     return inputs_gather(&t->with_target, t->with_loss, INPUTS_STREAM, &t->inputs);
@@ -107,10 +114,11 @@ static int open_data(training *t)
     const options *o = t->options;
     size_t batch = DEFAULT_BATCH;
     const int64_t fixed = model_batch(t->engine.model);
+    const train_checks checks = train_checks_of(t->engine.model, &t->loss, t->target);
     int code = o->batch ? option_size("--batch", o->batch, 1, &batch) : CODE_DONE;
     if (code == CODE_DONE && fixed > 0) batch = (size_t)fixed;
     if (code == CODE_DONE)
-        code = train_data_open(&t->inputs, o->seed, batch, o->validation, &t->data);
+        code = train_data_open(&t->inputs, &checks, o->seed, batch, o->validation, &t->data);
     if (code != CODE_DONE) return code;
     const uint64_t n_batches = train_data_batches(&t->data),
                    epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
@@ -170,6 +178,8 @@ static int check_files(const options *o)
     int code = file_may_be_written(o->output, o->force);
     if (code == CODE_DONE && o->checkpoint && !o->resume)
         code = file_may_be_written(o->checkpoint, o->force);
+    if (code == CODE_DONE && o->classes && !o->resume)
+        code = file_may_be_written(o->classes, o->force);
     return code;
 }
 
@@ -310,6 +320,8 @@ static int work(training *t)
         if (code == CODE_DONE) code = saved;
     }
     if (code == CODE_DONE) code = write_model(t);
+    if (code == CODE_DONE && o->classes)
+        code = train_classes_write(train_classes_folder(&o->inputs), o->classes);
     return code == CODE_DONE ? print_result(t) : code;
 }
 

@@ -95,7 +95,8 @@ static const option_row rows[] = {
     {"of", 0, KIND_TEXT, AT(of), OPTIONS_TRAIN, "NAME",
      "the value that the loss takes (default: the only output)"},
     {"target", 0, KIND_TEXT, AT(target), OPTIONS_TRAIN, "FILE",
-     "what the loss compares with, a row for each row of the inputs"},
+     "what the loss compares with, a row for each row of the inputs (default: the classes of an "
+     "input's folder)"},
     {"optimizer", 0, KIND_TEXT, AT(optimizer), OPTIONS_TRAIN, "KIND[:NAME=N,...]",
      "sgd, adam (default), adamw, adagrad or rmsprop; 'sgd:momentum=0.9,nesterov=1'"},
     {"lr", 0, KIND_REAL, AT(lr), OPTIONS_TRAIN, "R", "learning rate (default 1e-3)"},
@@ -121,6 +122,8 @@ static const option_row rows[] = {
     {"every", 0, KIND_SIZE, AT(every), OPTIONS_TRAIN, "N", "and every N steps"},
     {"resume", 0, KIND_FLAG, AT(resume), OPTIONS_TRAIN, NULL,
      "go on from --checkpoint, with the same numbers; refused for other options"},
+    {"classes", 0, KIND_TEXT, AT(classes), OPTIONS_TRAIN, "FILE",
+     "write the names of a folder's classes there, as 'cltool run --labels' reads them"},
     {"log", 0, KIND_TEXT, AT(log), OPTIONS_TRAIN, "FILE.jsonl",
      "a line of JSON for each step and epoch"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_BENCH, "N,N...", "sizes of the first dimension"},

@@ -9,6 +9,7 @@
 #include "host.h"
 #include "idx.h"
 #include "image.h"
+#include "image_folder.h"
 #include "names.h"
 #include "output.h"
 #include "stats.h"
@@ -39,8 +40,9 @@ struct dataset {
     input_item item;                                               /* images */
     image_recipe how;                                              /* for images */
     int (*decode)(dataset *d, int64_t first, size_t n, float *to); /* images, as float32 */
-    char **problems; /* for each image, why it could not be loaded; NULL if it was */
-    clg_value *row;  /* to be repeated */
+    char **problems;  /* for each image, why it could not be loaded; NULL if it was */
+    int64_t *classes; /* of images, for the rows of a target */
+    clg_value *row;   /* to be repeated */
 };
 
 static dataset *make(const options *o, const clg_port *port, const char *from)
@@ -71,6 +73,7 @@ void dataset_free(dataset *d)
     clg_npy_reader_free(d->npy);
     idx_close(&d->idx);
     free(d->bytes);
+    free(d->classes);
     csv_close(&d->csv);
     clg_value_free(d->row);
     for (size_t i = 0; d->problems && i < d->item.n_images; i++) free(d->problems[i]);
@@ -400,31 +403,37 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
     return give(code, d, out_dataset);
 }
 
-static bool is_image(const char *name)
+/* ---- classes of images ----------------------------------------------------------------------- */
+
+static int read_classes(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
-    return (path_ends_in(name, ".png") || path_ends_in(name, ".jpg") ||
-            path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp"));
+    (void)n;
+    memcpy(to, d->classes + first, size_bytes);
+    return CODE_DONE;
 }
 
-int images_of_folder(const char *folder, const char ***out_files, size_t *out_n)
+int dataset_open_classes(const options *o, const clg_port *port, const char *folder,
+                         dataset **out_dataset)
 {
-    char **names = NULL;
-    size_t n_names = 0, n = 0;
-    int failed = folder_list(folder, &names, &n_names);
-    if (failed != 0) return fail_file("'%s' cannot be read: %s", folder, strerror(failed));
-    const char **files = must_alloc(n_names, sizeof *files);
-    for (size_t i = 0; i < n_names; i++) {
-        if (is_image(names[i])) files[n++] = path_join(folder, names[i]);
-        free(names[i]);
+    dataset *d = make(o, port, folder);
+    image_folder list;
+    int code = image_folder_list(folder, &list);
+    if (code != CODE_DONE) return give(code, d, out_dataset);
+    if (list.n_classes > 0) {
+        d->classes = list.classes;
+        list.classes = NULL;
+        d->n_rows = (int64_t)list.n_files;
+        d->read = read_classes;
+        d->dtype = CLG_INT64;
+        d->rank = 1;
+        d->dims[0] = d->n_rows;
+        code = check_dtype(d, true);
+    } else {
+        code = fail_usage("input '%s' takes classes: '%s' has no subfolder for each",
+                          printable(port->name), folder);
     }
-    free(names);
-    if (n == 0) {
-        free(files);
-        return fail_file("'%s' holds no image: no .png, .jpg, .jpeg or .bmp", folder);
-    }
-    *out_files = files;
-    *out_n = n;
-    return CODE_DONE;
+    image_folder_free(&list);
+    return give(code, d, out_dataset);
 }
 
 /* ---- repeated rows --------------------------------------------------------------------------- */

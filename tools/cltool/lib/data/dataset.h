@@ -27,6 +27,10 @@ int dataset_open_idx(const options *o, const clg_port *port, const char *path,
  * the first image that can be read. Rows of images that cannot be loaded are zeros; dataset_problem
  * has the reasons. */
 int dataset_open_images(const options *o, input_item *item, dataset **out_dataset);
+/* Opens the classes of the images of a folder with a subfolder for each class, as int64: the order
+ * of rows is that of dataset_open_images of the same folder. */
+int dataset_open_classes(const options *o, const clg_port *port, const char *folder,
+                         dataset **out_dataset);
 /* Creates a dataset without a fixed number of rows, each equal to `row`: a value of the input's
  * dtype whose first dimension is 1. Retains `row`. */
 dataset *dataset_repeat(const clg_port *port, clg_value *row);
@@ -47,9 +51,5 @@ bool dataset_may_fail(const dataset *d);
 /* Returns why a row that was read could not be loaded; NULL: it was loaded. Any thread, while other
  * rows are read. The text is valid until the dataset is freed. */
 const char *dataset_problem(const dataset *d, int64_t row);
-
-/* Lists the image files of a folder, sorted by name; the caller frees each name and the list with
- * free(). */
-int images_of_folder(const char *folder, const char ***out_files, size_t *out_n);
 
 #endif

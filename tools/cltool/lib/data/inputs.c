@@ -10,8 +10,10 @@
 #include "dataset.h"
 #include "idx.h"
 #include "image.h"
+#include "image_folder.h"
 #include "names.h"
 #include "output.h"
+#include "stats.h"
 #include "values.h"
 
 #include <stdlib.h>
@@ -303,18 +305,35 @@ static int open_folder(input_item *item, const char *path)
     int code = item->n_images == 0 ? check_first(item) : CODE_DONE;
     if (code == CODE_DONE && item->n_images > 0)
         code = fail_usage("input '%s' is given twice", printable(item->port->name));
-    if (code == CODE_DONE) code = images_of_folder(path, &item->images, &item->n_images);
+    image_folder list = {0};
+    if (code == CODE_DONE) code = image_folder_list(path, &list);
+    if (code == CODE_DONE) {
+        item->images = list.files;
+        item->n_images = list.n_files;
+        list.files = NULL;
+        list.n_files = 0;
+    }
+    image_folder_free(&list);
     item->owns_images = code == CODE_DONE;
     item->from = path;
     return code;
+}
+
+/* Returns whether a folder of images gives the input their classes: it cannot take images. */
+static bool takes_classes(const clg_port *port)
+{
+    return port->rank == 1 && dtype_is_integral(port->dtype);
 }
 
 static int open_rows(const options *o, input_set *set, input_item *item, const char *path)
 {
     dataset *rows = NULL;
     int code;
-    if (path_is_folder(path)) return open_folder(item, path);
-    if (path_ends_in(path, ".npy")) {
+    const bool is_folder = path_is_folder(path);
+    if (is_folder && !takes_classes(item->port)) return open_folder(item, path);
+    if (is_folder) {
+        code = dataset_open_classes(o, item->port, path, &rows);
+    } else if (path_ends_in(path, ".npy")) {
         code = dataset_open_npy(o, item->port, path, &rows);
     } else if (path_ends_in(path, ".csv")) {
         code = dataset_open_csv(o, item->port, path, 0, 0, true, &rows);
@@ -476,8 +495,9 @@ static int load_images(const options *o, input_set *set)
             /* with three axes, a first axis of at most 4 is that of channels */
             if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
             code = dataset_open_images(o, item, &rows);
+            const char *from = item->owns_images ? item->from : item->images[0];
             item->from = NULL; /* otherwise give_rows would report an input that is given twice */
-            if (code == CODE_DONE) code = give_rows(set, item, item->images[0], rows);
+            if (code == CODE_DONE) code = give_rows(set, item, from, rows);
         } else {
             code = image_load(o, item);
             item->has_dims = true;

@@ -12,11 +12,11 @@
 /* The epoch whose order divides the rows. */
 #define ORDER_OF_PARTS UINT64_MAX
 
-int train_data_open(const input_set *inputs, uint64_t seed, size_t batch, double share,
-                    train_data *out_data)
+int train_data_open(const input_set *inputs, const train_checks *checks, uint64_t seed,
+                    size_t batch, double share, train_data *out_data)
 {
     const input_item *first = NULL;
-    *out_data = (train_data){.inputs = inputs, .seed = seed, .batch = batch};
+    *out_data = (train_data){.inputs = inputs, .seed = seed, .batch = batch, .checks = *checks};
     for (size_t i = 0; i < inputs->count; i++) {
         const input_item *item = &inputs->items[i];
         if (!item->rows || dataset_rows(item->rows) < 0) continue;
@@ -29,7 +29,7 @@ int train_data_open(const input_set *inputs, uint64_t seed, size_t batch, double
     if (!first) return fail_usage("no input has rows");
     out_data->n_rows = (uint64_t)dataset_rows(first->rows);
     out_data->n_validation = (uint64_t)floor(share * (double)out_data->n_rows);
-    if (out_data->n_rows > out_data->n_validation) return CODE_DONE;
+    if (out_data->n_rows > out_data->n_validation) return train_check_targets(checks, inputs);
     return fail_usage("'%s' has %llu rows, of which none is left to train with", first->from,
                       (unsigned long long)out_data->n_rows);
 }
@@ -67,6 +67,7 @@ static int gather(const train_data *d, const input_item *item, bool validates, u
         code = dataset_read(item->rows, row, 1, to, row_bytes);
         const char *problem = code == CODE_DONE ? dataset_problem(item->rows, row) : NULL;
         if (problem) code = fail_file("row %lld: %s", (long long)row + 1, problem);
+        if (code == CODE_DONE) code = train_check_row(&d->checks, item, row, to, row_bytes);
     }
     return code;
 }

@@ -6,21 +6,21 @@
 #ifndef CLTOOL_TRAIN_DATA_H
 #define CLTOOL_TRAIN_DATA_H
 
-#include "dataset.h"
-
-#include <clgraph/train.h>
+#include "train_classes.h"
 
 typedef struct train_data {
     const input_set *inputs;
     uint64_t seed;
     size_t batch;
+    train_checks checks;   /* of each row that is read */
     uint64_t n_rows;       /* of the datasets */
     uint64_t n_validation; /* of these, kept apart */
 } train_data;
 
-/* Checks that the datasets have equally many rows, and divides them. share: of the validation. */
-int train_data_open(const input_set *inputs, uint64_t seed, size_t batch, double share,
-                    train_data *out_data);
+/* Checks that the datasets have equally many rows, and classes that the model has, and divides the
+ * rows. share: of the validation. */
+int train_data_open(const input_set *inputs, const train_checks *checks, uint64_t seed,
+                    size_t batch, double share, train_data *out_data);
 /* Returns the number of batches of an epoch; the last may have fewer rows. */
 uint64_t train_data_batches(const train_data *d);
 /* Sets the trainer's inputs to batch `index` of an epoch; *out_n: its rows. */
