@@ -119,6 +119,8 @@ static int open_data(training *t)
     if (code == CODE_DONE && fixed > 0) batch = (size_t)fixed;
     if (code == CODE_DONE)
         code = train_data_open(&t->inputs, &checks, o->seed, batch, o->validation, &t->data);
+    if (code == CODE_DONE) code = augment_read(o->augment, o->seed, &t->data.augment);
+    if (code == CODE_DONE) code = augment_check(&t->data.augment, &t->inputs, t->target);
     if (code != CODE_DONE) return code;
     const uint64_t n_batches = train_data_batches(&t->data),
                    epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;

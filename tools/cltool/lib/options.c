@@ -122,6 +122,8 @@ static const option_row rows[] = {
     {"every", 0, KIND_SIZE, AT(every), OPTIONS_TRAIN, "N", "and every N steps"},
     {"resume", 0, KIND_FLAG, AT(resume), OPTIONS_TRAIN, NULL,
      "go on from --checkpoint, with the same numbers; refused for other options"},
+    {"augment", 0, KIND_TEXT, AT(augment), OPTIONS_TRAIN, "WORDS",
+     "change images at random, in this order: flip, crop:PIXELS, shift:PIXELS; 'flip,crop:4'"},
     {"classes", 0, KIND_TEXT, AT(classes), OPTIONS_TRAIN, "FILE",
      "write the names of a folder's classes there, as 'cltool run --labels' reads them"},
     {"log", 0, KIND_TEXT, AT(log), OPTIONS_TRAIN, "FILE.jsonl",

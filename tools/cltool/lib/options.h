@@ -65,7 +65,7 @@ typedef struct options {
     text_list wrt;
     bool check;
     /* train; 0 or NULL: not given */
-    const char *optimizer, *schedule, *checkpoint, *log, *classes;
+    const char *optimizer, *schedule, *checkpoint, *log, *classes, *augment;
     double lr, validation, clip_norm, clip_value;
     size_t epochs, accumulate, every, seed;
     text_list trained, frozen;

@@ -34,6 +34,7 @@ struct dataset {
     clg_npy_reader *npy;
     idx_reader idx;
     unsigned char *bytes; /* of one row, of images in IDX files */
+    dataset_image image;  /* black is NULL where rows are not images */
     csv_reader csv;
     size_t first_column, n_columns;
     double *cells;                                                 /* of one line */
@@ -73,6 +74,7 @@ void dataset_free(dataset *d)
     clg_npy_reader_free(d->npy);
     idx_close(&d->idx);
     free(d->bytes);
+    free(d->image.black);
     free(d->classes);
     csv_close(&d->csv);
     clg_value_free(d->row);
@@ -145,6 +147,53 @@ int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_byte
                       : d->read(d, first, n, to, size_bytes);
 }
 
+/* ---- images in general ----------------------------------------------------------------------- */
+
+const dataset_image *dataset_image_of(const dataset *d)
+{
+    return d->image.black ? &d->image : NULL;
+}
+
+/* Makes the element that a black pixel has in each channel. */
+static int make_black(const image_recipe *how, bool has_pixels, dataset *d)
+{
+    const int64_t n = (int64_t)d->image.channels;
+    const size_t size_bytes = d->image.channels * clg_dtype_size(d->port->dtype);
+    clg_value *floats, *cast = NULL;
+    clg_status status = clg_value_create(CLG_FLOAT32, 1, &n, &floats);
+    if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "'%s'", d->from);
+    float *black = clg_value_data(floats);
+    for (size_t c = 0; c < d->image.channels; c++)
+        black[c] = has_pixels ? (float)(-how->mean[c] / how->std[c]) : 0.0f;
+    d->image.black = must_alloc(size_bytes, 1);
+    status = clg_value_cast(floats, d->port->dtype, &cast, NULL);
+    if (status == CLG_OK) status = clg_value_read(cast, d->image.black, size_bytes);
+    clg_value_free(cast);
+    clg_value_free(floats);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, "'%s'", d->from);
+}
+
+/* Sets the shape of images from the axes of the rows. has_pixels: the recipe converted them. */
+static int set_image(const image_recipe *how, bool has_pixels, dataset *d)
+{
+    if (how->height_axis < 1 || d->port->dtype == CLG_DTYPE_NONE) return CODE_DONE;
+    d->image.height = (size_t)d->dims[how->height_axis];
+    d->image.width = (size_t)d->dims[how->height_axis + 1];
+    d->image.channels = how->channel_axis < 0 ? 1 : (size_t)d->dims[how->channel_axis];
+    d->image.is_nchw = how->is_nchw;
+    const bool is_empty = d->image.height == 0 || d->image.width == 0 || d->image.channels == 0;
+    return is_empty ? CODE_DONE : make_black(how, has_pixels, d);
+}
+
+/* Sets the shape of images in arrays of numbers, where their axes can be those of images. */
+static int find_image(const options *o, dataset *d)
+{
+    image_recipe how;
+    if (!o || d->rank < 3 || d->rank > 4 || !dtype_is_numeric(d->port->dtype)) return CODE_DONE;
+    const int code = image_axes(o, d->port, d->rank, d->dims, &how);
+    return code == CODE_DONE ? set_image(&how, false, d) : code;
+}
+
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 static int read_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
@@ -192,6 +241,7 @@ int dataset_open_npy(const options *o, const clg_port *port, const char *path,
         memcpy(d->dims, clg_npy_reader_dims(d->npy), sizeof d->dims);
         d->n_rows = d->dims[0];
         code = check_dtype(d, false);
+        if (code == CODE_DONE) code = find_image(o, d);
     }
     return give(code, d, out_dataset);
 }
@@ -293,6 +343,17 @@ static int accept_idx(void *user, const idx_reader *idx)
                 dims_text(idx->rank, idx->dims));
 }
 
+/* Sets the shape of images: the input's axes, or the file's where the input has one for a row. */
+static int set_idx_image(dataset *d)
+{
+    image_recipe how = d->how;
+    if (d->rank == 2 && d->idx.rank != 3) return CODE_DONE; /* channels first or last? */
+    const int code = set_image(&how, true, d);
+    if (code != CODE_DONE || d->rank != 2 || d->idx.row_elems == 0) return code;
+    d->image = (dataset_image){1, (size_t)d->idx.dims[1], (size_t)d->idx.dims[2], true, NULL};
+    return make_black(&how, true, d);
+}
+
 int dataset_open_idx(const options *o, const clg_port *port, const char *path,
                      dataset **out_dataset)
 {
@@ -305,10 +366,12 @@ int dataset_open_idx(const options *o, const clg_port *port, const char *path,
         d->decode = decode_idx;
         d->read = d->dtype == CLG_FLOAT32 ? read_pixels : read_cast_pixels;
         d->bytes = must_alloc(d->idx.row_elems, 1);
+        if (code == CODE_DONE) code = set_idx_image(d);
     } else {
         d->dtype = d->idx.dtype;
         d->read = read_idx;
         code = check_dtype(d, false);
+        if (code == CODE_DONE) code = find_image(o, d);
     }
     return give(code, d, out_dataset);
 }
@@ -399,6 +462,7 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
         memcpy(d->dims, item->dims, sizeof d->dims);
         d->n_rows = (int64_t)item->n_images;
         d->problems = must_alloc(item->n_images, sizeof *d->problems);
+        code = set_image(&d->how, true, d);
     }
     return give(code, d, out_dataset);
 }

@@ -31,6 +31,15 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
  * of rows is that of dataset_open_images of the same folder. */
 int dataset_open_classes(const options *o, const clg_port *port, const char *folder,
                          dataset **out_dataset);
+/* The images that the rows of a dataset are. */
+typedef struct dataset_image {
+    size_t channels, height, width;
+    bool is_nchw; /* [channels, height, width], else [height, width, channels] */
+    char *black;  /* an element of each channel, in the input's dtype */
+} dataset_image;
+/* Returns the shape of the images; NULL: rows are not images. Image files and bytes of IDX files
+ * are, and .npy files and numbers of IDX files with three or four axes as --layout says. */
+const dataset_image *dataset_image_of(const dataset *d);
 /* Creates a dataset without a fixed number of rows, each equal to `row`: a value of the input's
  * dtype whose first dimension is 1. Retains `row`. */
 dataset *dataset_repeat(const clg_port *port, clg_value *row);

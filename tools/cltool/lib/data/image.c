@@ -163,15 +163,30 @@ static void store(const image_recipe *r, const double *pixels, size_t area, floa
     }
 }
 
+/* Returns an item of the shape of rows. */
+static input_item item_of_rows(const clg_port *port, size_t rank, const int64_t *dims)
+{
+    input_item item = {.port = port, .rank = rank};
+    memcpy(item.dims, dims, rank * sizeof *dims);
+    if (rank > 0) item.dims[0] = -1; /* few rows are not channels */
+    return item;
+}
+
+int image_axes(const options *o, const clg_port *port, size_t rank, const int64_t *dims,
+               image_recipe *out_recipe)
+{
+    const input_item item = item_of_rows(port, rank, dims);
+    *out_recipe = (image_recipe){0};
+    return read_layout(o, &item, out_recipe);
+}
+
 int image_bytes_begin(const options *o, const clg_port *port, size_t rank, const int64_t *dims,
                       image_recipe *out_recipe)
 {
     options given = *o;
-    input_item item = {.port = port, .rank = rank};
+    const input_item item = item_of_rows(port, rank, dims);
     given.channels = NULL; /* bytes are neither exchanged nor resized */
     given.resize = NULL;
-    memcpy(item.dims, dims, rank * sizeof *dims);
-    if (rank > 0) item.dims[0] = -1; /* few rows are not channels */
     int code = read_recipe(&given, &item, out_recipe);
     for (size_t i = 0; code == CODE_DONE && i < 4 * 256; i++) {
         const image_recipe *r = out_recipe;

@@ -28,6 +28,9 @@ int image_begin(const options *o, input_item *item, bool skips_bad, image_recipe
 /* Loads image `row` as float32, image_row_elems elements. May be called on any thread. */
 int image_row(const image_recipe *r, const input_item *item, size_t row, float *to);
 size_t image_row_elems(const image_recipe *r, const input_item *item);
+/* Derives the axes of images in rows of numbers, which are not converted. */
+int image_axes(const options *o, const clg_port *port, size_t rank, const int64_t *dims,
+               image_recipe *out_recipe);
 /* Derives the conversion of bytes of 0 to 255 in the order of the input's elements: scale, mean and
  * std alone. dims: of rows of the input, rank of them; the first is the number of rows. */
 int image_bytes_begin(const options *o, const clg_port *port, size_t rank, const int64_t *dims,

@@ -7,6 +7,7 @@
 #include "output.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The epoch whose order divides the rows. */
@@ -61,6 +62,7 @@ static int gather(const train_data *d, const input_item *item, bool validates, u
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "'%s'", item->from);
     const size_t row_bytes = n > 0 ? clg_value_size_bytes(*out_value) / n : 0;
     char *to = clg_value_data(*out_value);
+    char *scratch = must_alloc(row_bytes, 1);
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++, to += row_bytes) {
         const int64_t row = row_at(d, validates, epoch, position + i);
@@ -68,7 +70,10 @@ static int gather(const train_data *d, const input_item *item, bool validates, u
         const char *problem = code == CODE_DONE ? dataset_problem(item->rows, row) : NULL;
         if (problem) code = fail_file("row %lld: %s", (long long)row + 1, problem);
         if (code == CODE_DONE) code = train_check_row(&d->checks, item, row, to, row_bytes);
+        if (code == CODE_DONE && !validates)
+            augment_row(&d->augment, item->rows, epoch, row, to, scratch, row_bytes);
     }
+    free(scratch);
     return code;
 }
 

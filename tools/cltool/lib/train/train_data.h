@@ -6,6 +6,7 @@
 #ifndef CLTOOL_TRAIN_DATA_H
 #define CLTOOL_TRAIN_DATA_H
 
+#include "augment.h"
 #include "train_classes.h"
 
 typedef struct train_data {
@@ -13,6 +14,7 @@ typedef struct train_data {
     uint64_t seed;
     size_t batch;
     train_checks checks;   /* of each row that is read */
+    augment augment;       /* of rows to train with */
     uint64_t n_rows;       /* of the datasets */
     uint64_t n_validation; /* of these, kept apart */
 } train_data;
