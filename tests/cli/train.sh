@@ -8,7 +8,8 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy images
 # Losses differ between devices; rates depend on time.
-figures() { sed -E 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g'; }
+figures() { sed -E -e 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g' -e 's/idle [0-9.]+ %/idle N %/'; }
+fixed() { sed -E -e 's/idle [0-9.]+ %/idle N %/' -e 's/(idle_share": )[0-9.e-]+/\1N/' -e 's/"file"/file/'; }
 losses() { sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' "$1"; }
 labelled=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy)
 
@@ -67,8 +68,8 @@ timeout -s INT 0.7 "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ende
 cmp all.onnx ended.onnx && echo "the same file"
 
 echo "== a part of the weights"
-"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --train '11.*' -q --json | sed -E 's/"file"/file/'
-"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --freeze '*.weight' -q --json --force | sed -E 's/"file"/file/'
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --train '11.*' -q --json | fixed
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --freeze '*.weight' -q --json --force | fixed
 
 echo "== optimizers, schedules, losses"
 for words in "sgd:momentum=0.9,nesterov=1 cosine:warmup_steps=4 cross-entropy:label_smoothing=0.1" \
@@ -76,7 +77,7 @@ for words in "sgd:momentum=0.9,nesterov=1 cosine:warmup_steps=4 cross-entropy:la
   "rmsprop:centered=1 linear cross-entropy" "adagrad exponential:gamma=0.9 cross-entropy"; do
   read -r optimizer schedule loss <<<"$words"
   "$CLTOOL" train digits.onnx -i heldout.npy --target heldout_labels.npy --loss "$loss" --optimizer "$optimizer" \
-    --schedule "$schedule" --epochs 2 --clip-norm 1 --accumulate 2 -o words.onnx -q --force | tail -n 1
+    --schedule "$schedule" --epochs 2 --clip-norm 1 --accumulate 2 -o words.onnx -q --force | tail -n 1 | fixed
 done
 
 echo "== refused"

@@ -6,7 +6,7 @@
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx images labels.txt heldout.npy heldout_labels.npy
-figures() { sed -E 's/(loss|validation|parameters:|  |idle) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g'; }
+figures() { sed -E -e 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g' -e 's/idle [0-9.]+ %/idle N %/'; }
 
 echo "== a subfolder for each class"
 mkdir -p byclass/{zero,one,two}
@@ -68,5 +68,5 @@ ls a.onnx a.npz a.txt 2>&1
 
 echo "== a class that does not count"
 i64 -1 "${labels[@]:1}" | npy '<i8' "(${#labels[@]},)" >below.npy
-"$CLTOOL" train digits.onnx -i flat --target below.npy --loss cross-entropy:ignore_index=-1 --epochs 1 -o ignored.onnx -q | tail -n 1
+"$CLTOOL" train digits.onnx -i flat --target below.npy --loss cross-entropy:ignore_index=-1 --epochs 1 -o ignored.onnx -q | tail -n 1 | figures
 finish

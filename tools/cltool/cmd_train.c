@@ -10,7 +10,7 @@
 #include "names.h"
 #include "output.h"
 #include "train_classes.h"
-#include "train_data.h"
+#include "train_reader.h"
 #include "train_words.h"
 
 #include <math.h>
@@ -33,6 +33,8 @@ typedef struct training {
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
     clg_trainer *trainer;
+    train_reader *reader;
+    double idle_share; /* part of the time for which data were waited for */
     FILE *log;
     uint64_t n_steps; /* of the whole training */
     double started_ms;
@@ -232,12 +234,12 @@ static int end_epoch(training *t, uint64_t epoch)
     return code;
 }
 
-static int step(training *t, uint64_t epoch, uint64_t index)
+static int step(training *t, uint64_t epoch)
 {
     clg_train_stats stats = CLG_TRAIN_STATS_INIT;
     const uint64_t before = clg_trainer_n_steps(t->trainer);
     size_t n;
-    int code = train_data_set(&t->data, t->trainer, epoch, index, &n);
+    int code = train_reader_set(t->reader, t->trainer, &n);
     if (code != CODE_DONE) return code;
     interrupt_begin_computing();
     const clg_status status = clg_trainer_step(t->trainer, &stats);
@@ -266,14 +268,17 @@ static int train(training *t)
 {
     const uint64_t per_step = t->options->accumulate ? t->options->accumulate : 1;
     const uint64_t n_batches = train_data_batches(&t->data), end = t->n_steps * per_step;
-    int code = CODE_DONE;
-    t->started_ms = now_ms();
-    for (uint64_t b = clg_trainer_n_steps(t->trainer) * per_step; b < end && code == CODE_DONE;
-         b++) {
-        code = step(t, b / n_batches, b % n_batches);
+    const uint64_t first = clg_trainer_n_steps(t->trainer) * per_step;
+    const double start = t->started_ms = now_ms();
+    int code = train_reader_start(&t->data, false, first, end, &t->reader);
+    for (uint64_t b = first; b < end && code == CODE_DONE; b++) {
+        code = step(t, b / n_batches);
         if (code == CODE_DONE && b % n_batches == n_batches - 1 && t->n_rows > 0)
             code = end_epoch(t, b / n_batches);
     }
+    if (first < end) t->idle_share = train_reader_waited_ms(t->reader) / (now_ms() - start);
+    train_reader_stop(t->reader);
+    t->reader = NULL;
     output_progress_clear();
     return code;
 }
@@ -296,10 +301,12 @@ static int print_result(const training *t)
     const uint64_t n_steps = clg_trainer_n_steps(t->trainer);
     if (t->options->json)
         return output_json(json_pack(
-            "{s:o, s:I, s:I}", "file", output_json_text(t->options->output), "steps",
-            (json_int_t)n_steps, "parameters", (json_int_t)clg_trainer_n_parameters(t->trainer)));
-    (void)printf("%s  %llu steps, %zu parameters\n", t->options->output,
-                 (unsigned long long)n_steps, clg_trainer_n_parameters(t->trainer));
+            "{s:o, s:I, s:I, s:f}", "file", output_json_text(t->options->output), "steps",
+            (json_int_t)n_steps, "parameters", (json_int_t)clg_trainer_n_parameters(t->trainer),
+            "idle_share", t->idle_share));
+    (void)printf("%s  %llu steps, %zu parameters, device idle %.1f %% of the time\n",
+                 t->options->output, (unsigned long long)n_steps,
+                 clg_trainer_n_parameters(t->trainer), 100 * t->idle_share);
     return CODE_DONE;
 }
 

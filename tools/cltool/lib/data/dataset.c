@@ -381,7 +381,8 @@ int dataset_open_idx(const options *o, const clg_port *port, const char *path,
 /* The part of a batch's images that one thread decodes. */
 typedef struct decoding {
     const dataset *dataset;
-    size_t first, n;
+    const int64_t *rows; /* NULL: first and those that follow */
+    size_t first, n;     /* first: of `rows`, where that is not NULL */
     float *to;
     pthread_t thread;
     bool is_started;
@@ -403,8 +404,10 @@ static void *decode(void *argument)
 {
     const decoding *part = argument;
     const size_t n_elems = image_row_elems(&part->dataset->how, &part->dataset->item);
-    for (size_t i = 0; i < part->n; i++)
-        decode_row(part->dataset, part->first + i, part->to + i * n_elems, n_elems);
+    for (size_t i = 0; i < part->n; i++) {
+        const size_t at = part->first + i, row = part->rows ? (size_t)part->rows[at] : at;
+        decode_row(part->dataset, row, part->to + i * n_elems, n_elems);
+    }
     return NULL;
 }
 
@@ -415,7 +418,7 @@ static size_t count_decoders(size_t n)
 }
 
 /* Decodes images on up to MAX_DECODERS threads: decoding takes longer than most predictions. */
-static void decode_all(const dataset *d, size_t first, size_t n, float *to)
+static void decode_all(const dataset *d, const int64_t *rows, size_t first, size_t n, float *to)
 {
     const size_t n_parts = count_decoders(n), n_elems = image_row_elems(&d->how, &d->item);
     size_t n_before = 0;
@@ -423,6 +426,7 @@ static void decode_all(const dataset *d, size_t first, size_t n, float *to)
     for (size_t i = 0; i < n_parts; i++) {
         decoding *part = &parts[i];
         part->dataset = d;
+        part->rows = rows;
         part->first = first + n_before;
         part->n = n / n_parts + (i < n % n_parts);
         part->to = to + n_before * n_elems;
@@ -439,7 +443,7 @@ static void decode_all(const dataset *d, size_t first, size_t n, float *to)
 
 static int decode_images(dataset *d, int64_t first, size_t n, float *to)
 {
-    decode_all(d, (size_t)first, n, to);
+    decode_all(d, NULL, (size_t)first, n, to);
     return CODE_DONE;
 }
 
@@ -465,6 +469,20 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
         code = set_image(&d->how, true, d);
     }
     return give(code, d, out_dataset);
+}
+
+int dataset_read_rows(dataset *d, const int64_t *rows, size_t n, void *to, size_t size_bytes)
+{
+    const size_t row_bytes = n > 0 ? size_bytes / n : 0;
+    char *at = to;
+    int code = CODE_DONE;
+    if (d->read == read_pixels && d->decode == decode_images) {
+        decode_all(d, rows, 0, n, to);
+        return CODE_DONE;
+    }
+    for (size_t i = 0; i < n && code == CODE_DONE; i++, at += row_bytes)
+        code = dataset_read(d, rows[i], 1, at, row_bytes);
+    return code;
 }
 
 /* ---- classes of images ----------------------------------------------------------------------- */

@@ -55,6 +55,8 @@ const int64_t *dataset_dims(const dataset *d);
 /* Reads n rows, starting at row `first`, in the input's dtype. `to` has size_bytes bytes, which
  * must be the size of these rows. Ranges may be read in any order, but by one thread at a time. */
 int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes);
+/* As dataset_read for n different rows in any order. */
+int dataset_read_rows(dataset *d, const int64_t *rows, size_t n, void *to, size_t size_bytes);
 /* Returns whether there may be rows that cannot be loaded: in datasets of images. */
 bool dataset_may_fail(const dataset *d);
 /* Returns why a row that was read could not be loaded; NULL: it was loaded. Any thread, while other

@@ -25,9 +25,17 @@ int train_data_open(const input_set *inputs, const train_checks *checks, uint64_
                     size_t batch, double share, train_data *out_data);
 /* Returns the number of batches of an epoch; the last may have fewer rows. */
 uint64_t train_data_batches(const train_data *d);
-/* Sets the trainer's inputs to batch `index` of an epoch; *out_n: its rows. */
-int train_data_set(const train_data *d, clg_trainer *trainer, uint64_t epoch, uint64_t index,
-                   size_t *out_n);
+/* The values of the inputs in one batch. */
+typedef struct train_batch {
+    size_t n_rows;
+    clg_value **values; /* of each input; NULL where there is none */
+} train_batch;          /* all zeros is valid and empty */
+/* Reads a batch: of the training, where batch i is batch i % train_data_batches of epoch
+ * i / train_data_batches, or of the validation. Datasets are read by one thread at a time. */
+int train_data_gather(const train_data *d, bool validates, uint64_t index, train_batch *out_batch);
+/* Sets the trainer's inputs, which keep references. */
+int train_batch_set(const train_data *d, const train_batch *batch, clg_trainer *trainer);
+void train_batch_free(const train_data *d, train_batch *batch);
 /* Returns the mean loss of the rows kept apart. */
 int train_data_validate(const train_data *d, clg_trainer *trainer, double *out_loss);
 
