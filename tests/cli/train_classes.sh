@@ -26,7 +26,7 @@ show figures -- train digits.onnx -i byclass --loss cross-entropy --epochs 3 --b
 cat classes.txt
 mkdir flat
 for class in one two zero; do # sorted by name
-  for image in byclass/$class/*.png; do
+  for image in byclass/"$class"/*.png; do
     cp "$image" "flat/${class}_$(basename "$image")"
     case $class in
       one) labels+=(0) ;;
