@@ -8,7 +8,7 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 build=$(realpath -m -- "${1:-build-tsan}")
-tests=(api.many_threads api.threads api.cancel api.stream api.multi api.multi_lost api.layers
+tests=(api.many_threads api.threads api.train_reader api.cancel api.stream api.multi api.multi_lost api.layers
   api.layers_lost unit.process
   unit.disk_cache faults.soak)
 targets=()

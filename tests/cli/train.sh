@@ -8,7 +8,8 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy images
 # Losses differ between devices; rates depend on time.
-figures() { sed -E 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( \([0-9.]+ %\))?( rows)?/\1 N\3/g'; }
+figures() { sed -E -e 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( \([0-9.]+ %\))?( rows)?/\1 N\3/g' -e 's/idle [0-9.]+ %/idle N %/'; }
+fixed() { sed -E -e 's/idle [0-9.]+ %/idle N %/' -e 's/(idle_share": )[0-9.e-]+/\1N/' -e 's/"file"/file/'; }
 losses() { sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' "$1"; }
 labelled=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy)
 
@@ -20,12 +21,12 @@ grep epoch_loss three.jsonl | head -n 1 | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
 losses three.jsonl | awk 'NR == 1 { first = $1 } { last = $1 } END { print last < first / 2 ? "smaller" : "not smaller" }'
 show json_keys -- "${labelled[@]}" --epochs 1 -o one.onnx -q --json
 "$CLTOOL" "${labelled[@]}" --epochs 1 --validation 0.2 -o one.onnx -q --force |
-  sed -E 's/[0-9.e-]+ \([0-9.]+ %\)/LOSS (SHARE %)/g; s/[0-9.]+ rows/N rows/'
+  sed -E 's/[0-9.e-]+ \([0-9.]+ %\)/LOSS (SHARE %)/g; s/[0-9.]+ rows/N rows/' | fixed
 
 echo "== the best, and the last"
-# The rate grows until steps are far too large.
-kept=("${labelled[@]}" --validation 0.2 --lr 1e-3 --schedule linear:last_rate=0.3,total_steps=45 --checkpoint kept.npz
-  --every 4 --keep 2 --best best.onnx)
+# The rate grows until each step is far too large.
+kept=("${labelled[@]}" --validation 0.2 --optimizer sgd --clip-norm 1 --lr 1e-4 --schedule exponential:gamma=1.3
+  --checkpoint kept.npz --every 4 --keep 2 --best best.onnx)
 "$CLTOOL" "${labelled[@]}" --epochs 1 --validation 0.2 -o last.onnx --best best.onnx --best-by accuracy -q >/dev/null
 cmp last.onnx best.onnx && echo "the only epoch was the best"
 "$CLTOOL" "${kept[@]}" --epochs 5 -o last.onnx -q --force >/dev/null
@@ -82,8 +83,8 @@ timeout -s INT 0.7 "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ende
 cmp all.onnx ended.onnx && echo "the same file"
 
 echo "== a part of the weights"
-"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --train '11.*' -q --json | sed -E 's/"file"/file/'
-"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --freeze '*.weight' -q --json --force | sed -E 's/"file"/file/'
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --train '11.*' -q --json | fixed
+"$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --freeze '*.weight' -q --json --force | fixed
 
 echo "== optimizers, schedules, losses"
 for words in "sgd:momentum=0.9,nesterov=1 cosine:warmup_steps=4 cross-entropy:label_smoothing=0.1" \
@@ -91,7 +92,7 @@ for words in "sgd:momentum=0.9,nesterov=1 cosine:warmup_steps=4 cross-entropy:la
   "rmsprop:centered=1 linear cross-entropy" "adagrad exponential:gamma=0.9 cross-entropy"; do
   read -r optimizer schedule loss <<<"$words"
   "$CLTOOL" train digits.onnx -i heldout.npy --target heldout_labels.npy --loss "$loss" --optimizer "$optimizer" \
-    --schedule "$schedule" --epochs 2 --clip-norm 1 --accumulate 2 -o words.onnx -q --force | tail -n 1
+    --schedule "$schedule" --epochs 2 --clip-norm 1 --accumulate 2 -o words.onnx -q --force | tail -n 1 | fixed
 done
 
 echo "== weights of classes"

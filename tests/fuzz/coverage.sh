@@ -31,6 +31,7 @@ parsers_of() {
     npz) echo src/tensor/formats/npz.c src/tensor/formats/zip_read.c ;;
     proto) echo src/tensor/formats/tensor_proto.c src/tensor/formats/value_proto.c ;;
     csv) echo tools/cltool/lib/data/csv.c ;;
+    idx) echo tools/cltool/lib/data/idx.c ;;
     image) echo tools/cltool/lib/data/image.c tools/cltool/lib/data/image_file.c ;;
     cache) echo src/ocl/cache/cache_{entry,pack}.c ;;
     tuning) echo 'src/plan/tuning_table.c@-- a problem --' ;; # the rest formats nodes
@@ -53,7 +54,7 @@ export CLG_CACHE_DIR=$build/fuzz-cache
 
 status=0
 printf '%-9s %-44s %6s %8s %8s\n' target file lines reached share
-for target in onnx npy npz proto csv image cache tuning records helper selector; do
+for target in onnx npy npz proto csv idx image cache tuning records helper selector; do
   profile=$build/fuzz-$target
   LLVM_PROFILE_FILE=$profile.profraw "$program" "$corpus" "$target" >/dev/null 2>"$profile.log" || {
     cat "$profile.log" >&2

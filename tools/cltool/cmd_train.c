@@ -11,7 +11,8 @@
 #include "names.h"
 #include "output.h"
 #include "train_best.h"
-#include "train_data.h"
+#include "train_classes.h"
+#include "train_reader.h"
 #include "train_words.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ typedef struct training {
     text_list files, images;    /* theirs */
     engine engine;
     clg_model *with_loss;
+    const char *target; /* the input of the targets; NULL: none */
     input_set inputs;
     train_data data;
     clg_loss_options loss;
@@ -34,6 +36,8 @@ typedef struct training {
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
     clg_trainer *trainer;
+    train_reader *reader;
+    double idle_share; /* part of the time for which data were waited for */
     FILE *log;
     uint64_t n_steps; /* of the whole training */
     double started_ms;
@@ -99,7 +103,11 @@ static int open_inputs(training *t)
     const clg_status status = clg_model_add_loss(t->engine.model, &t->loss, &t->with_loss);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, "--loss %s", o->loss);
     const bool has_target = clg_model_n_inputs(t->with_loss) > n;
-    if (has_target && !o->target)
+    const char *folder = train_classes_folder(&o->inputs), *target = o->target;
+    if (has_target && !target) target = folder;
+    if (o->classes && !folder)
+        return fail_usage("--classes: no input is a folder with a subfolder for each class");
+    if (has_target && !target)
         return fail_usage("--target is missing: what the loss compares with");
     if (!has_target && o->target) return fail_usage("--loss %s takes no --target", o->loss);
     t->with_target = *o;
@@ -107,7 +115,8 @@ static int open_inputs(training *t)
     t->with_target.images = t->images = name_items(t, &o->images);
     if (has_target) {
         const char *name = clg_model_input(t->with_loss, n)->name;
-        t->files.items[t->files.count++] = must_printf("%s=%s", name, o->target);
+        t->files.items[t->files.count++] = must_printf("%s=%s", name, target);
+        t->target = name;
         t->with_target.inputs = t->files;
     }
     return inputs_gather(&t->with_target, t->with_loss, INPUTS_STREAM, &t->inputs);
@@ -118,10 +127,13 @@ static int open_data(training *t)
     const options *o = t->options;
     size_t batch = DEFAULT_BATCH;
     const int64_t fixed = model_batch(t->engine.model);
+    const train_checks checks = train_checks_of(t->engine.model, &t->loss, t->target);
     int code = o->batch ? option_size("--batch", o->batch, 1, &batch) : CODE_DONE;
     if (code == CODE_DONE && fixed > 0) batch = (size_t)fixed;
     if (code == CODE_DONE)
-        code = train_data_open(&t->inputs, o->seed, batch, o->validation, &t->data);
+        code = train_data_open(&t->inputs, &checks, o->seed, batch, o->validation, &t->data);
+    if (code == CODE_DONE) code = augment_read(o->augment, o->seed, &t->data.augment);
+    if (code == CODE_DONE) code = augment_check(&t->data.augment, &t->inputs, t->target);
     if (code != CODE_DONE) return code;
     const uint64_t n_batches = train_data_batches(&t->data),
                    epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
@@ -186,6 +198,8 @@ static int check_files(const options *o)
         code = file_may_be_written(o->checkpoint, o->force);
     if (code == CODE_DONE && o->keep > 0 && (!o->checkpoint || o->every == 0))
         code = fail_usage("--keep needs --checkpoint FILE and --every N");
+    if (code == CODE_DONE && o->classes && !o->resume)
+        code = file_may_be_written(o->classes, o->force);
     return code;
 }
 
@@ -255,12 +269,12 @@ static int end_epoch(training *t, uint64_t epoch)
     return code;
 }
 
-static int step(training *t, uint64_t epoch, uint64_t index)
+static int step(training *t, uint64_t epoch)
 {
     clg_train_stats stats = CLG_TRAIN_STATS_INIT;
     const uint64_t before = clg_trainer_n_steps(t->trainer);
     size_t n;
-    int code = train_data_set(&t->data, t->trainer, epoch, index, &n);
+    int code = train_reader_set(t->reader, t->trainer, &n);
     if (code != CODE_DONE) return code;
     interrupt_begin_computing();
     const clg_status status = clg_trainer_step(t->trainer, &stats);
@@ -293,14 +307,17 @@ static int train(training *t)
 {
     const uint64_t per_step = t->options->accumulate ? t->options->accumulate : 1;
     const uint64_t n_batches = train_data_batches(&t->data), end = t->n_steps * per_step;
-    int code = CODE_DONE;
-    t->started_ms = now_ms();
-    for (uint64_t b = clg_trainer_n_steps(t->trainer) * per_step; b < end && code == CODE_DONE;
-         b++) {
-        code = step(t, b / n_batches, b % n_batches);
+    const uint64_t first = clg_trainer_n_steps(t->trainer) * per_step;
+    const double start = t->started_ms = now_ms();
+    int code = train_reader_start(&t->data, false, first, end, &t->reader);
+    for (uint64_t b = first; b < end && code == CODE_DONE; b++) {
+        code = step(t, b / n_batches);
         if (code == CODE_DONE && b % n_batches == n_batches - 1 && t->n_rows > 0)
             code = end_epoch(t, b / n_batches);
     }
+    if (first < end) t->idle_share = train_reader_waited_ms(t->reader) / (now_ms() - start);
+    train_reader_stop(t->reader);
+    t->reader = NULL;
     output_progress_clear();
     return code;
 }
@@ -323,10 +340,12 @@ static int print_result(const training *t)
     const uint64_t n_steps = clg_trainer_n_steps(t->trainer);
     if (t->options->json)
         return output_json(json_pack(
-            "{s:o, s:I, s:I}", "file", output_json_text(t->options->output), "steps",
-            (json_int_t)n_steps, "parameters", (json_int_t)clg_trainer_n_parameters(t->trainer)));
-    (void)printf("%s  %llu steps, %zu parameters\n", t->options->output,
-                 (unsigned long long)n_steps, clg_trainer_n_parameters(t->trainer));
+            "{s:o, s:I, s:I, s:f}", "file", output_json_text(t->options->output), "steps",
+            (json_int_t)n_steps, "parameters", (json_int_t)clg_trainer_n_parameters(t->trainer),
+            "idle_share", t->idle_share));
+    (void)printf("%s  %llu steps, %zu parameters, device idle %.1f %% of the time\n",
+                 t->options->output, (unsigned long long)n_steps,
+                 clg_trainer_n_parameters(t->trainer), 100 * t->idle_share);
     return CODE_DONE;
 }
 
@@ -349,6 +368,8 @@ static int work(training *t)
         if (code == CODE_DONE) code = saved;
     }
     if (code == CODE_DONE) code = write_model(t);
+    if (code == CODE_DONE && o->classes)
+        code = train_classes_write(train_classes_folder(&o->inputs), o->classes);
     return code == CODE_DONE ? print_result(t) : code;
 }
 

@@ -40,10 +40,11 @@ static const command commands[] = {
      OPTIONS_PREDICT | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
          OPTIONS_MODEL | OPTIONS_FORCE,
      "a dataset through a model: any number of rows, over all selected devices",
-     "DATA is a .npy file, a .csv file or a folder of images (.png, .jpg, .bmp, by name); rows "
-     "are "
-     "steps of the first\n"
-     "axis. Inputs without the batch are given as for 'cltool run'; --fill gives every row the "
+     "DATA is a .npy file, a .csv file, an IDX file (*.idx, *-idx3-ubyte, also .gz) or a folder of "
+     "images (.png,\n"
+     ".jpg, .bmp, by name); rows are steps of the first axis. Bytes of IDX files with three axes "
+     "are pixels, as those of\n"
+     "images. Inputs without the batch are given as for 'cltool run'; --fill gives every row the "
      "same "
      "numbers. Memory does\n"
      "not grow with the dataset, results keep the order of rows, and files appear when they are "

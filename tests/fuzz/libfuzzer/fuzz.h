@@ -15,7 +15,8 @@
 #define FUZZ_TARGETS(X)                                                                            \
     X(onnx)                                                                                        \
     X(run)                                                                                         \
-    X(npy) X(npz) X(proto) X(csv) X(image) X(cache) X(tuning) X(records) X(helper) X(selector)
+    X(npy)                                                                                         \
+    X(npz) X(proto) X(csv) X(idx) X(image) X(cache) X(tuning) X(records) X(helper) X(selector)
 
 typedef void fuzz_target(const uint8_t *data, size_t size_bytes);
 

@@ -60,6 +60,39 @@ static void make_csv(void)
     corpus_text("csv", "wide.csv", wide);
 }
 
+/* IDX files of two images, of numbers, and with headers that lie. */
+static void make_idx(void)
+{
+    static const char bytes[] = "\0\0\10\3"
+                                "\0\0\0\2"
+                                "\0\0\0\2"
+                                "\0\0\0\2"
+                                "abcdefgh";
+    static const char doubles[] = "\0\0\16\1"
+                                  "\0\0\0\2"
+                                  "\77\360\0\0\0\0\0\0"
+                                  "\300\0\0\0\0\0\0\0";
+    static const char huge[] = "\0\0\16\3"
+                               "\377\377\377\377"
+                               "\377\377\377\377"
+                               "\377\377\377\377";
+    static const char empty[] = "\0\0\14\2"
+                                "\0\0\0\0"
+                                "\0\0\0\5";
+    static const char packed[] =
+        "\037\213\010\000\000\000\000\000\002\003\143\140\340\140\146\140\140\140"
+        "\202\143\343\264\377\214\114\314\054\000\034\323\060\341\030\000\000\000";
+    corpus_file("idx", "bytes.idx", bytes, sizeof bytes - 1);
+    corpus_file("idx", "cut.idx", bytes, sizeof bytes - 2);
+    corpus_file("idx", "longer.idx", bytes, sizeof bytes);
+    corpus_file("idx", "header.idx", bytes, 10);
+    corpus_file("idx", "doubles.idx", doubles, sizeof doubles - 1);
+    corpus_file("idx", "huge.idx", huge, sizeof huge - 1);
+    corpus_file("idx", "empty.idx", empty, sizeof empty - 1);
+    corpus_file("idx", "packed.gz", packed, sizeof packed - 1);
+    corpus_file("idx", "packed_cut.gz", packed, sizeof packed - 5);
+}
+
 static void make_selectors(void)
 {
     static const char *const texts[] = {
@@ -145,6 +178,7 @@ int main(int argc, char **argv)
     corpus_pictures();
     corpus_cache();
     make_csv();
+    make_idx();
     make_selectors();
     return 0;
 }

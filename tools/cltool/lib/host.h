@@ -34,6 +34,12 @@ bool host_is_special(const char *path);
 int host_rename(const char *from, const char *to); /* replaces a file */
 int host_remove(const char *path);
 FILE *host_open(const char *path, const char *mode); /* as fopen, never in text mode */
+/* Creates a file of the system's temporary folder ($TMPDIR) for reading and writing, which is
+ * removed when it is closed, or the program ends; NULL and errno when there is none. */
+FILE *host_temporary(void);
+/* Moves to a byte of a file of any size. */
+int host_seek(FILE *stream, uint64_t offset_bytes);
+
 /* Calls visit for each name in a folder, in unspecified order. */
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user);
 /* Returns the next byte of a stream that only one thread reads. */

@@ -94,6 +94,26 @@ int host_remove(const char *path) { return unlink(path) == 0 ? 0 : errno; }
 
 FILE *host_open(const char *path, const char *mode) { return fopen(path, mode); }
 
+FILE *host_temporary(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    const int n =
+        snprintf(path, sizeof path, "%s/cltool-XXXXXX", folder && folder[0] ? folder : "/tmp");
+    errno = ENAMETOOLONG;
+    const int file = n > 0 && (size_t)n < sizeof path ? mkstemp(path) : -1;
+    if (file < 0) return NULL;
+    (void)unlink(path);
+    FILE *stream = fdopen(file, "w+b");
+    if (!stream) (void)close(file);
+    return stream;
+}
+
+int host_seek(FILE *stream, uint64_t offset_bytes)
+{
+    return fseeko(stream, (off_t)offset_bytes, SEEK_SET) == 0 ? 0 : errno;
+}
+
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user)
 {
     DIR *entries = opendir(folder);

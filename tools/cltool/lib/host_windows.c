@@ -202,6 +202,20 @@ FILE *host_open(const char *path, const char *mode)
     return _wfopen(wide, wide_mode);
 }
 
+FILE *host_temporary(void)
+{
+    wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 1];
+    const DWORD n = GetTempPathW(MAX_PATH + 1, folder);
+    errno = ENOENT;
+    if (n == 0 || n > MAX_PATH || GetTempFileNameW(folder, L"clt", 0, path) == 0) return NULL;
+    return _wfopen(path, L"w+bTD"); /* T: temporary, D: deleted when it is closed */
+}
+
+int host_seek(FILE *stream, uint64_t offset_bytes)
+{
+    return _fseeki64(stream, (__int64)offset_bytes, SEEK_SET) == 0 ? 0 : errno;
+}
+
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user)
 {
     wchar_t wide[PATH_CHARS];

@@ -65,7 +65,7 @@ typedef struct options {
     text_list wrt;
     bool check;
     /* train; 0 or NULL: not given */
-    const char *optimizer, *schedule, *checkpoint, *log, *batchnorm, *dropout;
+    const char *optimizer, *schedule, *checkpoint, *log, *classes, *augment, *batchnorm, *dropout;
     const char *on_nan, *best, *best_by, *class_weights;
     double lr, validation, clip_norm, clip_value;
     size_t epochs, accumulate, every, keep, seed;

@@ -205,6 +205,7 @@ void csv_close(csv_reader *r)
     free(r->names);
     free(r->line);
     free(r->first_row);
+    free(r->marks);
     *r = (csv_reader){0};
 }
 
@@ -218,21 +219,42 @@ static int rewind_rows(csv_reader *r)
     return CODE_DONE;
 }
 
+/* Marks the start of row `row`, if it is one that is marked. Where there are too many marks, every
+ * other one is dropped. */
+static void add_mark(csv_reader *r, int64_t row, uint64_t offset, size_t line_number)
+{
+    if (row % r->mark_stride != 0) return;
+    if (r->n_marks == CSV_MAX_MARKS) {
+        for (size_t i = 0; i < CSV_MAX_MARKS / 2; i++) r->marks[i] = r->marks[2 * i];
+        r->n_marks = CSV_MAX_MARKS / 2;
+        r->mark_stride *= 2; /* of which CSV_MAX_MARKS is a multiple, so that `row` is marked */
+    }
+    if (r->n_marks == 0 || (r->n_marks & (r->n_marks - 1)) == 0)
+        r->marks = must_resize(r->marks, r->n_marks > 0 ? 2 * r->n_marks : 1, sizeof *r->marks);
+    r->marks[r->n_marks++] = (csv_mark){offset, line_number};
+}
+
 int csv_count(csv_reader *r, int64_t *out_n_rows)
 {
     enum { BLOCK = 1 << 16 };
     char *block = must_alloc(BLOCK, 1);
     int64_t n_rows = 0;
     bool has_cells = false;
-    size_t n;
+    size_t n, line_number = r->first_line;
     int code = rewind_rows(r);
+    uint64_t offset = (uint64_t)r->data_offset, line_offset = offset;
+    r->n_marks = 0;
+    r->mark_stride = 1;
     while (code == CODE_DONE && (n = fread(block, 1, BLOCK, r->stream)) > 0) {
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++, offset++) {
             if (block[i] == '\n') {
                 n_rows += has_cells;
                 has_cells = false;
-            } else {
-                has_cells |= block[i] != '\r';
+                line_number++;
+                line_offset = offset + 1;
+            } else if (!has_cells && block[i] != '\r') {
+                has_cells = true;
+                add_mark(r, n_rows, line_offset, line_number);
             }
         }
     }
@@ -245,7 +267,19 @@ int csv_count(csv_reader *r, int64_t *out_n_rows)
 int csv_seek(csv_reader *r, int64_t row)
 {
     char *line = NULL;
-    int code = row < r->next_row ? rewind_rows(r) : CODE_DONE;
+    int code = CODE_DONE;
+    const size_t wanted = r->n_marks > 0 ? (size_t)(row / r->mark_stride) : 0;
+    const size_t at = wanted < r->n_marks ? wanted : r->n_marks - 1;
+    const int64_t marked_row = r->n_marks > 0 ? (int64_t)at * r->mark_stride : 0;
+    if (r->n_marks == 0 && row < r->next_row) {
+        code = rewind_rows(r);
+    } else if (r->n_marks > 0 && (row < r->next_row || r->next_row < marked_row)) {
+        code = rewind_rows(r);
+        if (code == CODE_DONE && host_seek(r->stream, r->marks[at].offset) != 0)
+            code = unreadable(r);
+        r->line_number = r->marks[at].line_number;
+        r->next_row = marked_row;
+    }
     for (; code == CODE_DONE && r->next_row < row; r->next_row++) {
         code = next_line(r, &line);
         if (!line) break;

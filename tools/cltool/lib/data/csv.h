@@ -18,6 +18,14 @@ typedef enum csv_header {
 /* Parses --header; NULL is CSV_HEADER_AUTO. */
 int csv_header_option(const char *text, csv_header *out_header);
 
+/* Where a row starts. */
+typedef struct csv_mark {
+    uint64_t offset;    /* in bytes */
+    size_t line_number; /* of the line before */
+} csv_mark;
+/* The most marks that are kept, 1 MB: rows of larger files are found by reading from a mark on. */
+#define CSV_MAX_MARKS ((size_t)1 << 16)
+
 /* An open file; only one line of it is in memory. */
 typedef struct csv_reader {
     const char *path; /* borrowed */
@@ -32,11 +40,15 @@ typedef struct csv_reader {
     int64_t next_row;      /* index of the row that csv_next reads, from 0 */
     long data_offset;      /* file offset of the first row */
     size_t first_line;     /* number of the line before the first row */
-} csv_reader;              /* all zeros is valid and closed */
+    csv_mark *marks;       /* of each row whose index is a multiple of mark_stride, by csv_count */
+    size_t n_marks;
+    int64_t mark_stride;
+} csv_reader; /* all zeros is valid and closed */
 /* says_header: with CSV_HEADER_AUTO, a header is reported. */
 int csv_open(const char *path, csv_header header, bool says_header, csv_reader *out_reader);
 void csv_close(csv_reader *reader);
-/* Counts the rows without parsing them, then moves to the first row. */
+/* Counts the rows without parsing them, and marks where they start, for csv_seek; then moves to the
+ * first row. */
 int csv_count(csv_reader *reader, int64_t *out_n_rows);
 /* Moves to a row; to the end of the file when it has fewer rows. */
 int csv_seek(csv_reader *reader, int64_t row);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements datasets from .npy files, .csv files, images, and one repeated row. Each kind reads
+ * Implements datasets from .npy, .csv and IDX files, images, and one repeated row. Each kind reads
  * rows in the dtype of its source; if the input's dtype differs, they are cast to it.
  */
 #include "dataset.h"
 
 #include "csv.h"
 #include "host.h"
+#include "idx.h"
 #include "image.h"
+#include "image_folder.h"
 #include "names.h"
 #include "output.h"
 #include "stats.h"
@@ -30,12 +32,17 @@ struct dataset {
     int (*read)(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes);
 
     clg_npy_reader *npy;
+    idx_reader idx;
+    unsigned char *bytes; /* of one row, of images in IDX files */
+    dataset_image image;  /* black is NULL where rows are not images */
     csv_reader csv;
     size_t first_column, n_columns;
-    double *cells;    /* of one line */
-    input_item item;  /* images */
-    image_recipe how; /* for images */
+    double *cells;                                                 /* of one line */
+    input_item item;                                               /* images */
+    image_recipe how;                                              /* for images */
+    int (*decode)(dataset *d, int64_t first, size_t n, float *to); /* images, as float32 */
     char **problems;  /* for each image, why it could not be loaded; NULL if it was */
+    int64_t *classes; /* of images, for the rows of a target */
     clg_value *row;   /* to be repeated */
 };
 
@@ -65,6 +72,10 @@ void dataset_free(dataset *d)
 {
     if (!d) return;
     clg_npy_reader_free(d->npy);
+    idx_close(&d->idx);
+    free(d->bytes);
+    free(d->image.black);
+    free(d->classes);
     csv_close(&d->csv);
     clg_value_free(d->row);
     for (size_t i = 0; d->problems && i < d->item.n_images; i++) free(d->problems[i]);
@@ -136,6 +147,79 @@ int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_byte
                       : d->read(d, first, n, to, size_bytes);
 }
 
+/* ---- images in general ----------------------------------------------------------------------- */
+
+const dataset_image *dataset_image_of(const dataset *d)
+{
+    return d->image.black ? &d->image : NULL;
+}
+
+/* Makes the element that a black pixel has in each channel. */
+static int make_black(const image_recipe *how, bool has_pixels, dataset *d)
+{
+    const int64_t n = (int64_t)d->image.channels;
+    const size_t size_bytes = d->image.channels * clg_dtype_size(d->port->dtype);
+    clg_value *floats, *cast = NULL;
+    clg_status status = clg_value_create(CLG_FLOAT32, 1, &n, &floats);
+    if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "'%s'", d->from);
+    float *black = clg_value_data(floats);
+    for (size_t c = 0; c < d->image.channels; c++)
+        black[c] = has_pixels ? (float)(-how->mean[c] / how->std[c]) : 0.0f;
+    d->image.black = must_alloc(size_bytes, 1);
+    status = clg_value_cast(floats, d->port->dtype, &cast, NULL);
+    if (status == CLG_OK) status = clg_value_read(cast, d->image.black, size_bytes);
+    clg_value_free(cast);
+    clg_value_free(floats);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, "'%s'", d->from);
+}
+
+/* Sets the shape of images from the axes of the rows. has_pixels: the recipe converted them. */
+static int set_image(const image_recipe *how, bool has_pixels, dataset *d)
+{
+    if (how->height_axis < 1 || d->port->dtype == CLG_DTYPE_NONE) return CODE_DONE;
+    d->image.height = (size_t)d->dims[how->height_axis];
+    d->image.width = (size_t)d->dims[how->height_axis + 1];
+    d->image.channels = how->channel_axis < 0 ? 1 : (size_t)d->dims[how->channel_axis];
+    d->image.is_nchw = how->is_nchw;
+    const bool is_empty = d->image.height == 0 || d->image.width == 0 || d->image.channels == 0;
+    return is_empty ? CODE_DONE : make_black(how, has_pixels, d);
+}
+
+/* Sets the shape of images in arrays of numbers, where their axes can be those of images. */
+static int find_image(const options *o, dataset *d)
+{
+    image_recipe how;
+    if (!o || d->rank < 3 || d->rank > 4 || !dtype_is_numeric(d->port->dtype)) return CODE_DONE;
+    const int code = image_axes(o, d->port, d->rank, d->dims, &how);
+    return code == CODE_DONE ? set_image(&how, false, d) : code;
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static int read_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    (void)size_bytes;
+    return d->decode(d, first, n, to);
+}
+
+/* Reads pixels for an input that is not float32: as float32, then casts them without a note. */
+static int read_cast_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    clg_value *rows, *cast = NULL;
+    int code = make_rows(d, CLG_FLOAT32, n, &rows);
+    if (code != CODE_DONE) return code;
+    code = d->decode(d, first, n, clg_value_data(rows));
+    if (code == CODE_DONE) {
+        clg_status status = clg_value_cast(rows, d->port->dtype, &cast, NULL);
+        if (status == CLG_OK) status = clg_value_read(cast, to, size_bytes);
+        if (status != CLG_OK)
+            code = fail_status(status, STAGE_INPUT, "input '%s'", printable(d->port->name));
+    }
+    clg_value_free(cast);
+    clg_value_free(rows);
+    return code;
+}
+
 /* ---- .npy ------------------------------------------------------------------------------------ */
 
 static int read_npy(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
@@ -157,6 +241,7 @@ int dataset_open_npy(const options *o, const clg_port *port, const char *path,
         memcpy(d->dims, clg_npy_reader_dims(d->npy), sizeof d->dims);
         d->n_rows = d->dims[0];
         code = check_dtype(d, false);
+        if (code == CODE_DONE) code = find_image(o, d);
     }
     return give(code, d, out_dataset);
 }
@@ -199,12 +284,105 @@ int dataset_open_csv(const options *o, const clg_port *port, const char *path, s
     return give(code, d, out_dataset);
 }
 
+/* ---- IDX ------------------------------------------------------------------------------------- */
+
+static int read_idx(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    (void)size_bytes;
+    return idx_read(&d->idx, first, n, to);
+}
+
+static int decode_idx(dataset *d, int64_t first, size_t n, float *to)
+{
+    const size_t n_elems = d->idx.row_elems;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++, to += n_elems) {
+        code = idx_read(&d->idx, first + (int64_t)i, 1, d->bytes);
+        if (code == CODE_DONE && n_elems > 0) image_bytes(&d->how, d->bytes, n_elems, to);
+    }
+    return code;
+}
+
+/* Sets the shape of the rows: that of the file; the input's, if it has another rank and as many
+ * elements; or gray images of an input of four axes. */
+static void set_idx_shape(dataset *d, const idx_reader *idx)
+{
+    const clg_port *port = d->port;
+    const int64_t *dims = idx->dims;
+    uint64_t n = 1;
+    d->n_rows = dims[0];
+    d->rank = idx->rank;
+    memcpy(d->dims, dims, sizeof d->dims);
+    if (port->rank < 1 || (size_t)port->rank == d->rank) return;
+    for (int k = 1; k < port->rank && n <= idx->row_elems; k++)
+        n = port->dims[k] < 0 ? UINT64_MAX : n * (uint64_t)port->dims[k];
+    if (n == idx->row_elems) {
+        d->rank = (size_t)port->rank;
+        memcpy(d->dims + 1, port->dims + 1, (d->rank - 1) * sizeof *d->dims);
+    } else if (port->rank == 4 && d->rank == 3) {
+        const bool is_last = port->dims[3] == 1 && port->dims[1] != 1;
+        d->rank = 4;
+        d->dims[1] = is_last ? dims[1] : 1;
+        d->dims[2] = is_last ? dims[2] : dims[1];
+        d->dims[3] = is_last ? 1 : dims[2];
+    }
+}
+
+/* Refuses rows that the input does not take. */
+static int accept_idx(void *user, const idx_reader *idx)
+{
+    dataset *d = user;
+    const clg_port *port = d->port;
+    set_idx_shape(d, idx);
+    bool fits = port->rank < 0 || (size_t)port->rank == d->rank;
+    for (int k = 1; fits && k < port->rank; k++)
+        fits = port->dims[k] < 0 || port->dims[k] == d->dims[k];
+    if (fits) return CODE_DONE;
+    return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes %s, '%s' has shape %s",
+                printable(port->name), dims_text((size_t)port->rank, port->dims), d->from,
+                dims_text(idx->rank, idx->dims));
+}
+
+/* Sets the shape of images: the input's axes, or the file's where the input has one for a row. */
+static int set_idx_image(dataset *d)
+{
+    image_recipe how = d->how;
+    if (d->rank == 2 && d->idx.rank != 3) return CODE_DONE; /* channels first or last? */
+    const int code = set_image(&how, true, d);
+    if (code != CODE_DONE || d->rank != 2 || d->idx.row_elems == 0) return code;
+    d->image = (dataset_image){1, (size_t)d->idx.dims[1], (size_t)d->idx.dims[2], true, NULL};
+    return make_black(&how, true, d);
+}
+
+int dataset_open_idx(const options *o, const clg_port *port, const char *path,
+                     dataset **out_dataset)
+{
+    dataset *d = make(o, port, path);
+    int code = idx_open(path, accept_idx, d, &d->idx);
+    if (code != CODE_DONE) return give(code, d, out_dataset);
+    if (d->idx.dtype == CLG_UINT8 && d->idx.rank >= 3) {
+        code = image_bytes_begin(o, port, d->rank, d->dims, &d->how);
+        d->dtype = port->dtype;
+        d->decode = decode_idx;
+        d->read = d->dtype == CLG_FLOAT32 ? read_pixels : read_cast_pixels;
+        d->bytes = must_alloc(d->idx.row_elems, 1);
+        if (code == CODE_DONE) code = set_idx_image(d);
+    } else {
+        d->dtype = d->idx.dtype;
+        d->read = read_idx;
+        code = check_dtype(d, false);
+        if (code == CODE_DONE) code = find_image(o, d);
+    }
+    return give(code, d, out_dataset);
+}
+
 /* ---- images ---------------------------------------------------------------------------------- */
 
 /* The part of a batch's images that one thread decodes. */
 typedef struct decoding {
     const dataset *dataset;
-    size_t first, n;
+    const int64_t *rows; /* NULL: first and those that follow */
+    size_t first, n;     /* first: of `rows`, where that is not NULL */
     float *to;
     pthread_t thread;
     bool is_started;
@@ -226,8 +404,10 @@ static void *decode(void *argument)
 {
     const decoding *part = argument;
     const size_t n_elems = image_row_elems(&part->dataset->how, &part->dataset->item);
-    for (size_t i = 0; i < part->n; i++)
-        decode_row(part->dataset, part->first + i, part->to + i * n_elems, n_elems);
+    for (size_t i = 0; i < part->n; i++) {
+        const size_t at = part->first + i, row = part->rows ? (size_t)part->rows[at] : at;
+        decode_row(part->dataset, row, part->to + i * n_elems, n_elems);
+    }
     return NULL;
 }
 
@@ -238,7 +418,7 @@ static size_t count_decoders(size_t n)
 }
 
 /* Decodes images on up to MAX_DECODERS threads: decoding takes longer than most predictions. */
-static void decode_all(const dataset *d, size_t first, size_t n, float *to)
+static void decode_all(const dataset *d, const int64_t *rows, size_t first, size_t n, float *to)
 {
     const size_t n_parts = count_decoders(n), n_elems = image_row_elems(&d->how, &d->item);
     size_t n_before = 0;
@@ -246,6 +426,7 @@ static void decode_all(const dataset *d, size_t first, size_t n, float *to)
     for (size_t i = 0; i < n_parts; i++) {
         decoding *part = &parts[i];
         part->dataset = d;
+        part->rows = rows;
         part->first = first + n_before;
         part->n = n / n_parts + (i < n % n_parts);
         part->to = to + n_before * n_elems;
@@ -260,28 +441,10 @@ static void decode_all(const dataset *d, size_t first, size_t n, float *to)
     free(parts);
 }
 
-static int read_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+static int decode_images(dataset *d, int64_t first, size_t n, float *to)
 {
-    (void)size_bytes;
-    decode_all(d, (size_t)first, n, to);
+    decode_all(d, NULL, (size_t)first, n, to);
     return CODE_DONE;
-}
-
-/* Reads images for an input that is not float32: decodes them as float32, then casts them without a
- * note. */
-static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
-{
-    clg_value *rows, *cast = NULL;
-    int code = make_rows(d, CLG_FLOAT32, n, &rows);
-    if (code != CODE_DONE) return code;
-    decode_all(d, (size_t)first, n, clg_value_data(rows));
-    clg_status status = clg_value_cast(rows, d->port->dtype, &cast, NULL);
-    if (status == CLG_OK) status = clg_value_read(cast, to, size_bytes);
-    if (status != CLG_OK)
-        code = fail_status(status, STAGE_INPUT, "input '%s'", printable(d->port->name));
-    clg_value_free(cast);
-    clg_value_free(rows);
-    return code;
 }
 
 int dataset_open_images(const options *o, input_item *item, dataset **out_dataset)
@@ -296,41 +459,63 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
     if (code == CODE_DONE) {
         image_note(o, item, &d->how);
         d->dtype = item->port->dtype;
-        d->read = d->dtype == CLG_FLOAT32 ? read_images : read_whole_images;
+        d->decode = decode_images;
+        d->read = d->dtype == CLG_FLOAT32 ? read_pixels : read_cast_pixels;
         d->item = *item;
         d->rank = item->rank;
         memcpy(d->dims, item->dims, sizeof d->dims);
         d->n_rows = (int64_t)item->n_images;
         d->problems = must_alloc(item->n_images, sizeof *d->problems);
+        code = set_image(&d->how, true, d);
     }
     return give(code, d, out_dataset);
 }
 
-static bool is_image(const char *name)
+int dataset_read_rows(dataset *d, const int64_t *rows, size_t n, void *to, size_t size_bytes)
 {
-    return (path_ends_in(name, ".png") || path_ends_in(name, ".jpg") ||
-            path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp"));
+    const size_t row_bytes = n > 0 ? size_bytes / n : 0;
+    char *at = to;
+    int code = CODE_DONE;
+    if (d->read == read_pixels && d->decode == decode_images) {
+        decode_all(d, rows, 0, n, to);
+        return CODE_DONE;
+    }
+    for (size_t i = 0; i < n && code == CODE_DONE; i++, at += row_bytes)
+        code = dataset_read(d, rows[i], 1, at, row_bytes);
+    return code;
 }
 
-int images_of_folder(const char *folder, const char ***out_files, size_t *out_n)
+/* ---- classes of images ----------------------------------------------------------------------- */
+
+static int read_classes(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
-    char **names = NULL;
-    size_t n_names = 0, n = 0;
-    int failed = folder_list(folder, &names, &n_names);
-    if (failed != 0) return fail_file("'%s' cannot be read: %s", folder, strerror(failed));
-    const char **files = must_alloc(n_names, sizeof *files);
-    for (size_t i = 0; i < n_names; i++) {
-        if (is_image(names[i])) files[n++] = path_join(folder, names[i]);
-        free(names[i]);
-    }
-    free(names);
-    if (n == 0) {
-        free(files);
-        return fail_file("'%s' holds no image: no .png, .jpg, .jpeg or .bmp", folder);
-    }
-    *out_files = files;
-    *out_n = n;
+    (void)n;
+    memcpy(to, d->classes + first, size_bytes);
     return CODE_DONE;
+}
+
+int dataset_open_classes(const options *o, const clg_port *port, const char *folder,
+                         dataset **out_dataset)
+{
+    dataset *d = make(o, port, folder);
+    image_folder list;
+    int code = image_folder_list(folder, &list);
+    if (code != CODE_DONE) return give(code, d, out_dataset);
+    if (list.n_classes > 0) {
+        d->classes = list.classes;
+        list.classes = NULL;
+        d->n_rows = (int64_t)list.n_files;
+        d->read = read_classes;
+        d->dtype = CLG_INT64;
+        d->rank = 1;
+        d->dims[0] = d->n_rows;
+        code = check_dtype(d, true);
+    } else {
+        code = fail_usage("input '%s' takes classes: '%s' has no subfolder for each",
+                          printable(port->name), folder);
+    }
+    image_folder_free(&list);
+    return give(code, d, out_dataset);
 }
 
 /* ---- repeated rows --------------------------------------------------------------------------- */

@@ -163,6 +163,47 @@ static void store(const image_recipe *r, const double *pixels, size_t area, floa
     }
 }
 
+/* Returns an item of the shape of rows. */
+static input_item item_of_rows(const clg_port *port, size_t rank, const int64_t *dims)
+{
+    input_item item = {.port = port, .rank = rank};
+    memcpy(item.dims, dims, rank * sizeof *dims);
+    if (rank > 0) item.dims[0] = -1; /* few rows are not channels */
+    return item;
+}
+
+int image_axes(const options *o, const clg_port *port, size_t rank, const int64_t *dims,
+               image_recipe *out_recipe)
+{
+    const input_item item = item_of_rows(port, rank, dims);
+    *out_recipe = (image_recipe){0};
+    return read_layout(o, &item, out_recipe);
+}
+
+int image_bytes_begin(const options *o, const clg_port *port, size_t rank, const int64_t *dims,
+                      image_recipe *out_recipe)
+{
+    options given = *o;
+    const input_item item = item_of_rows(port, rank, dims);
+    given.channels = NULL; /* bytes are neither exchanged nor resized */
+    given.resize = NULL;
+    int code = read_recipe(&given, &item, out_recipe);
+    for (size_t i = 0; code == CODE_DONE && i < 4 * 256; i++) {
+        const image_recipe *r = out_recipe;
+        const size_t c = i / 256, byte = i % 256;
+        const double x = ((double)byte / 255 * r->scale - r->mean[c]) / r->std[c];
+        out_recipe->of_byte[c][byte] = (float)(r->rounds ? nearbyint(x) : x);
+    }
+    return code;
+}
+
+void image_bytes(const image_recipe *r, const unsigned char *bytes, size_t n_elems, float *to)
+{
+    const size_t channels = (size_t)r->channels, area = n_elems / channels;
+    for (size_t i = 0; i < n_elems; i++)
+        to[i] = r->of_byte[r->is_nchw ? i / area : i % channels][bytes[i]];
+}
+
 /* Gets the size of the first image, or, if bad ones are skipped, of the first that can be read. An
  * error is that of the first image. */
 static int first_size(const image_recipe *r, const input_item *item, bool skips_bad,

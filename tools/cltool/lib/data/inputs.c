@@ -8,9 +8,12 @@
 
 #include "csv.h"
 #include "dataset.h"
+#include "idx.h"
 #include "image.h"
+#include "image_folder.h"
 #include "names.h"
 #include "output.h"
+#include "stats.h"
 #include "values.h"
 
 #include <stdlib.h>
@@ -302,24 +305,43 @@ static int open_folder(input_item *item, const char *path)
     int code = item->n_images == 0 ? check_first(item) : CODE_DONE;
     if (code == CODE_DONE && item->n_images > 0)
         code = fail_usage("input '%s' is given twice", printable(item->port->name));
-    if (code == CODE_DONE) code = images_of_folder(path, &item->images, &item->n_images);
+    image_folder list = {0};
+    if (code == CODE_DONE) code = image_folder_list(path, &list);
+    if (code == CODE_DONE) {
+        item->images = list.files;
+        item->n_images = list.n_files;
+        list.files = NULL;
+        list.n_files = 0;
+    }
+    image_folder_free(&list);
     item->owns_images = code == CODE_DONE;
     item->from = path;
     return code;
+}
+
+/* Returns whether a folder of images gives the input their classes: it cannot take images. */
+static bool takes_classes(const clg_port *port)
+{
+    return port->rank == 1 && dtype_is_integral(port->dtype);
 }
 
 static int open_rows(const options *o, input_set *set, input_item *item, const char *path)
 {
     dataset *rows = NULL;
     int code;
-    if (path_is_folder(path)) return open_folder(item, path);
-    if (path_ends_in(path, ".npy")) {
+    const bool is_folder = path_is_folder(path);
+    if (is_folder && !takes_classes(item->port)) return open_folder(item, path);
+    if (is_folder) {
+        code = dataset_open_classes(o, item->port, path, &rows);
+    } else if (path_ends_in(path, ".npy")) {
         code = dataset_open_npy(o, item->port, path, &rows);
     } else if (path_ends_in(path, ".csv")) {
         code = dataset_open_csv(o, item->port, path, 0, 0, true, &rows);
+    } else if (idx_is_name(path)) {
+        code = dataset_open_idx(o, item->port, path, &rows);
     } else {
-        return fail_usage("input '%s': rows are read from .npy, .csv or a folder of images, not "
-                          "from '%s'",
+        return fail_usage("input '%s': rows are read from .npy, .csv, IDX files or a folder of "
+                          "images, not from '%s'",
                           printable(item->port->name), path);
     }
     return code == CODE_DONE ? give_rows(set, item, path, rows) : code;
@@ -350,6 +372,12 @@ static int read_file(const options *o, input_set *set, const char *text)
     if (is_npz) return read_npz(o, set, item, path);
     if (is_csv) return read_csv(o, set, item, path);
     if (item->port->kind != CLG_VALUE_TENSOR) return read_kind(item, path);
+    if (idx_is_name(path)) {
+        (void)fail_usage("input '%s': '%s' is read by rows, which this input does not have here",
+                         printable(item->port->name), path);
+        fail_hint("'cltool predict' and 'cltool train' read IDX files");
+        return CODE_USAGE;
+    }
     int code = value_load(path, &value);
     return code == CODE_DONE ? give_value(o, set, item, path, value) : code;
 }
@@ -467,8 +495,9 @@ static int load_images(const options *o, input_set *set)
             /* with three axes, a first axis of at most 4 is that of channels */
             if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
             code = dataset_open_images(o, item, &rows);
+            const char *from = item->owns_images ? item->from : item->images[0];
             item->from = NULL; /* otherwise give_rows would report an input that is given twice */
-            if (code == CODE_DONE) code = give_rows(set, item, item->images[0], rows);
+            if (code == CODE_DONE) code = give_rows(set, item, from, rows);
         } else {
             code = image_load(o, item);
             item->has_dims = true;

@@ -4,19 +4,22 @@
  */
 #include "train_data.h"
 
+#include "interrupt.h"
 #include "output.h"
+#include "train_reader.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The epoch whose order divides the rows. */
 #define ORDER_OF_PARTS UINT64_MAX
 
-int train_data_open(const input_set *inputs, uint64_t seed, size_t batch, double share,
-                    train_data *out_data)
+int train_data_open(const input_set *inputs, const train_checks *checks, uint64_t seed,
+                    size_t batch, double share, train_data *out_data)
 {
     const input_item *first = NULL;
-    *out_data = (train_data){.inputs = inputs, .seed = seed, .batch = batch};
+    *out_data = (train_data){.inputs = inputs, .seed = seed, .batch = batch, .checks = *checks};
     for (size_t i = 0; i < inputs->count; i++) {
         const input_item *item = &inputs->items[i];
         if (!item->rows || dataset_rows(item->rows) < 0) continue;
@@ -29,7 +32,7 @@ int train_data_open(const input_set *inputs, uint64_t seed, size_t batch, double
     if (!first) return fail_usage("no input has rows");
     out_data->n_rows = (uint64_t)dataset_rows(first->rows);
     out_data->n_validation = (uint64_t)floor(share * (double)out_data->n_rows);
-    if (out_data->n_rows > out_data->n_validation) return CODE_DONE;
+    if (out_data->n_rows > out_data->n_validation) return train_check_targets(checks, inputs);
     return fail_usage("'%s' has %llu rows, of which none is left to train with", first->from,
                       (unsigned long long)out_data->n_rows);
 }
@@ -61,61 +64,82 @@ static int gather(const train_data *d, const input_item *item, bool validates, u
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "'%s'", item->from);
     const size_t row_bytes = n > 0 ? clg_value_size_bytes(*out_value) / n : 0;
     char *to = clg_value_data(*out_value);
-    int code = CODE_DONE;
+    char *scratch = must_alloc(row_bytes, 1);
+    int64_t *rows = must_alloc(n, sizeof *rows);
+    for (size_t i = 0; i < n; i++) rows[i] = row_at(d, validates, epoch, position + i);
+    int code = dataset_read_rows(item->rows, rows, n, to, n * row_bytes);
     for (size_t i = 0; i < n && code == CODE_DONE; i++, to += row_bytes) {
-        const int64_t row = row_at(d, validates, epoch, position + i);
-        code = dataset_read(item->rows, row, 1, to, row_bytes);
-        const char *problem = code == CODE_DONE ? dataset_problem(item->rows, row) : NULL;
+        const int64_t row = rows[i];
+        const char *problem = dataset_problem(item->rows, row);
         if (problem) code = fail_file("row %lld: %s", (long long)row + 1, problem);
+        if (code == CODE_DONE) code = train_check_row(&d->checks, item, row, to, row_bytes);
+        if (code == CODE_DONE && !validates)
+            augment_row(&d->augment, item->rows, epoch, row, to, scratch, row_bytes);
     }
+    free(rows);
+    free(scratch);
     return code;
 }
 
-static int set_rows(const train_data *d, clg_trainer *trainer, bool validates, uint64_t epoch,
-                    uint64_t position, size_t n)
+int train_data_gather(const train_data *d, bool validates, uint64_t index, train_batch *out_batch)
 {
+    const uint64_t n_batches = train_data_batches(d);
+    const uint64_t n_all = validates ? d->n_validation : d->n_rows - d->n_validation;
+    const uint64_t epoch = validates ? 0 : index / n_batches;
+    const uint64_t first = (validates ? index : index % n_batches) * d->batch, left = n_all - first;
     int code = CODE_DONE;
+    *out_batch = (train_batch){.n_rows = left < d->batch ? (size_t)left : d->batch,
+                               .values = must_alloc(d->inputs->count, sizeof(clg_value *))};
     for (size_t i = 0; i < d->inputs->count && code == CODE_DONE; i++) {
         const input_item *item = &d->inputs->items[i];
-        clg_value *v = NULL;
+        clg_value **value = &out_batch->values[i];
         if (item->rows)
-            code = gather(d, item, validates, epoch, position, n, &v);
+            code = gather(d, item, validates, epoch, first, out_batch->n_rows, value);
         else if (item->value)
-            v = clg_value_retain(item->value);
-        if (code == CODE_DONE && v) {
-            const clg_status status = clg_trainer_set_input(trainer, item->port->name, v);
-            if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, NULL);
-        }
-        clg_value_free(v);
+            *value = clg_value_retain(item->value);
     }
+    if (code != CODE_DONE) train_batch_free(d, out_batch);
     return code;
 }
 
-int train_data_set(const train_data *d, clg_trainer *trainer, uint64_t epoch, uint64_t index,
-                   size_t *out_n)
+int train_batch_set(const train_data *d, const train_batch *batch, clg_trainer *trainer)
 {
-    const uint64_t first = index * d->batch, left = d->n_rows - d->n_validation - first;
-    *out_n = left < d->batch ? (size_t)left : d->batch;
-    return set_rows(d, trainer, false, epoch, first, *out_n);
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < d->inputs->count && status == CLG_OK; i++) {
+        const char *name = d->inputs->items[i].port->name;
+        if (batch->values[i]) status = clg_trainer_set_input(trainer, name, batch->values[i]);
+    }
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
+}
+
+void train_batch_free(const train_data *d, train_batch *batch)
+{
+    for (size_t i = 0; batch->values && i < d->inputs->count; i++) clg_value_free(batch->values[i]);
+    free(batch->values);
+    *batch = (train_batch){0};
 }
 
 int train_data_validate(const train_data *d, clg_trainer *trainer, clg_measures *out_measures)
 {
     clg_measures all = CLG_MEASURES_INIT;
     double sum = 0;
-    int code = CODE_DONE;
-    for (uint64_t first = 0; first < d->n_validation && code == CODE_DONE; first += d->batch) {
-        const uint64_t left = d->n_validation - first;
-        const size_t n = left < d->batch ? (size_t)left : d->batch;
+    train_reader *reader = NULL;
+    const uint64_t n_batches = (d->n_validation + d->batch - 1) / d->batch;
+    int code = train_reader_start(d, true, 0, n_batches, &reader);
+    for (uint64_t b = 0; b < n_batches && code == CODE_DONE; b++) {
+        size_t n;
         clg_measures measures = CLG_MEASURES_INIT;
-        code = set_rows(d, trainer, true, 0, first, n);
+        code = train_reader_set(reader, trainer, &n);
         if (code != CODE_DONE) break;
+        interrupt_begin_computing();
         const clg_status status = clg_trainer_measure(trainer, &measures);
+        interrupt_end_computing();
         if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
         sum += measures.loss * (double)n;
         all.n_right += measures.n_right;
         all.n_counted += measures.n_counted;
     }
+    train_reader_stop(reader);
     all.loss = sum / (double)d->n_validation;
     *out_measures = all;
     return code;
