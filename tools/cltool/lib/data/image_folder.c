@@ -70,7 +70,11 @@ static int add_classes(const char *folder, image_folder *list)
     int code = read_names(folder, &names, &n_names);
     for (size_t i = 0; i < n_names && code == CODE_DONE; i++) {
         char *path = path_join(folder, names[i]);
-        if (path_is_folder(path)) code = add_class(path, names[i], list);
+        const size_t before = list->n_classes;
+        const bool is_folder = path_is_folder(path);
+        if (is_folder) code = add_class(path, names[i], list);
+        if (is_folder && list->n_classes == before)
+            fail_hint("'%s' holds no image itself: each of its folders is a class", folder);
         free(path);
     }
     free_names(names, n_names);
