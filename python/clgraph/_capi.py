@@ -649,6 +649,7 @@ FUNCTIONS = {
     "clg_model_output": (c_void_p, [c_void_p, c_size_t]),
     "clg_model_save": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_model_save_memory": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_name_matches": (c_bool, [c_char_p, c_char_p]),
     "clg_node_list_free": (None, [c_void_p, c_size_t]),
     "clg_npy_reader_dims": (c_void_p, [c_void_p]),
     "clg_npy_reader_dtype": (c_int, [c_void_p]),

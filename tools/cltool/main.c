@@ -86,7 +86,7 @@ static const command commands[] = {
      "[N,...]; for the output of a\n"
      "Softmax, what the Softmax reads. nll takes logarithms of probabilities in place of scores. "
      "bce-with-logits\n"
-     "takes what a Sigmoid reads, and FILE holds probabilities. For mse and l1 FILE has the "
+     "takes what a Sigmoid reads, and FILE holds probabilities. For mse, l1 and huber FILE has the "
      "output's shape.\n"
      "--check compares the gradient of each node, at its values in this run, with central "
      "differences along random\n"

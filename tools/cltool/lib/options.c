@@ -79,8 +79,8 @@ static const option_row rows[] = {
      "write each gradient to DIR/NAME.npy"},
     {"of", 0, KIND_TEXT, AT(of), OPTIONS_GRADIENT, "NAME",
      "the output to differentiate: the sum of its elements (default: the only float output)"},
-    {"loss", 0, KIND_TEXT, AT(loss), OPTIONS_GRADIENT, "LOSS",
-     "differentiate a loss: cross-entropy, nll, bce-with-logits, mse or l1"},
+    {"loss", 0, KIND_TEXT, AT(loss), OPTIONS_GRADIENT, "LOSS[:NAME=N,...]",
+     "differentiate a loss: cross-entropy, nll, bce-with-logits, mse, l1, huber, or output"},
     {"target", 0, KIND_TEXT, AT(target), OPTIONS_GRADIENT, "[NAME=]FILE",
      "what the loss compares the output NAME with: classes or values"},
     {"wrt", 0, KIND_LIST, AT(wrt), OPTIONS_GRADIENT, "PATTERN",
@@ -434,7 +434,8 @@ void options_deinit(options *o)
     text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,
                           &o->images,    &o->fills,           &o->shapes,
                           &o->dims,      &o->expect,          &o->dump,
-                          &o->outputs,   &o->preferred_impls, &o->wrt};
+                          &o->outputs,   &o->preferred_impls, &o->wrt,
+                          &o->trained,   &o->frozen};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
     free(o->arguments);
 }
