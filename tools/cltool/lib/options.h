@@ -69,6 +69,11 @@ typedef struct options {
     double lr, validation, clip_norm, clip_value;
     size_t epochs, accumulate, every, seed;
     text_list trained, frozen;
+    /* new; NULL or 0: not given */
+    const char *convs, *denses, *activation, *init;
+    size_t kernel, pool;
+    double dropout;
+    bool batchnorm;
     /* predict */
     text_list outputs;
     const char *shard;
@@ -106,7 +111,8 @@ enum option_groups {
     OPTIONS_MODEL = 1u << 19,
     OPTIONS_MERGE = 1u << 20,
     OPTIONS_GRADIENT = 1u << 21,
-    OPTIONS_TRAIN = 1u << 22
+    OPTIONS_TRAIN = 1u << 22,
+    OPTIONS_NEW = 1u << 23
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */
