@@ -647,6 +647,7 @@ FUNCTIONS = {
     "clg_model_n_outputs": (c_size_t, [c_void_p]),
     "clg_model_nodes": (c_int, [c_void_p, c_void_p, c_void_p]),
     "clg_model_output": (c_void_p, [c_void_p, c_size_t]),
+    "clg_model_replace_initializers": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "clg_model_save": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_model_save_memory": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_name_matches": (c_bool, [c_char_p, c_char_p]),

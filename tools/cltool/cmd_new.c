@@ -74,8 +74,8 @@ static int read_plan(const options *o, network_plan *plan)
     *plan = (network_plan){.kernel = o->kernel ? o->kernel : 3,
                            .pool = o->pool ? o->pool : 2,
                            .activation = o->activation ? o->activation : "relu",
-                           .dropout = o->dropout,
-                           .batchnorm = o->batchnorm,
+                           .dropout = o->drop_rate,
+                           .batchnorm = o->has_norm,
                            .seed = o->seed};
     if (!is_mlp && strcmp(kind, "cnn") != 0)
         return fail_usage("there is no network '%s': it is mlp or cnn", printable(kind));

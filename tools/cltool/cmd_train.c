@@ -5,6 +5,7 @@
  */
 #include "cltool.h"
 #include "engine.h"
+#include "head.h"
 #include "host.h"
 #include "interrupt.h"
 #include "names.h"
@@ -23,6 +24,7 @@ typedef struct training {
     const options *options;
     struct options with_target; /* the options, in which the targets are an input */
     text_list files, images;    /* theirs */
+    text_list head;             /* initializers of the new layer of --head */
     engine engine;
     clg_model *with_loss;
     input_set inputs;
@@ -133,6 +135,8 @@ static int open_trainer(training *t)
     given.schedule = &t->schedule;
     given.train = o->trained.items;
     given.n_train = o->trained.count;
+    if (o->freeze_rest) given.train = t->head.items;
+    if (o->freeze_rest) given.n_train = t->head.count;
     given.freeze = o->frozen.items;
     given.n_freeze = o->frozen.count;
     given.clip_value = o->clip_value;
@@ -167,6 +171,9 @@ static int resume(training *t)
 static int check_files(const options *o)
 {
     if (!o->output) return fail_usage("-o is missing: the file of the trained model");
+    if (o->freeze_rest && (!o->head || o->trained.count > 0))
+        return fail_usage("--freeze-rest is given with --head, and without --train");
+    if (o->init && !o->head) return fail_usage("--init is of the weights of --head");
     int code = file_may_be_written(o->output, o->force);
     if (code == CODE_DONE && o->checkpoint && !o->resume)
         code = file_may_be_written(o->checkpoint, o->force);
@@ -297,6 +304,7 @@ static int work(training *t)
     int code = check_files(o);
     if (code == CODE_DONE) code = read_words(t);
     if (code == CODE_DONE) code = engine_load(o, o->arguments[0], &t->engine);
+    if (code == CODE_DONE && o->head) code = head_replace(o, &t->engine.model, &t->head);
     if (code == CODE_DONE) code = open_inputs(t);
     if (code == CODE_DONE) code = open_data(t);
     if (code == CODE_DONE) code = open_trainer(t);
@@ -325,5 +333,6 @@ int cmd_train(const options *o)
     engine_close(&t.engine);
     free_items(&t.files);
     free_items(&t.images);
+    head_free_names(&t.head);
     return code;
 }

@@ -69,11 +69,13 @@ typedef struct options {
     double lr, validation, clip_norm, clip_value;
     size_t epochs, accumulate, every, seed;
     text_list trained, frozen;
+    size_t head;
+    bool freeze_rest;
     /* new; NULL or 0: not given */
     const char *convs, *denses, *activation, *init;
     size_t kernel, pool;
-    double dropout;
-    bool batchnorm;
+    double drop_rate;
+    bool has_norm;
     /* predict */
     text_list outputs;
     const char *shard;

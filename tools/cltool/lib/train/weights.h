@@ -17,7 +17,7 @@ typedef enum weights_scheme {
 /* Reads the word of --init; NULL: WEIGHTS_PYTORCH. */
 int weights_scheme_of(const char *word, weights_scheme *out_scheme);
 
-/* A layer: the numbers of products that a result sums (fan_in), and that read an input (fan_out). */
+/* A layer: how many products a result sums (fan_in), and how many read an input (fan_out). */
 typedef struct weights_layer {
     weights_scheme scheme;
     uint64_t seed;
