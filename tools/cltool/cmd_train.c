@@ -11,6 +11,7 @@
 #include "names.h"
 #include "output.h"
 #include "train_data.h"
+#include "train_log.h"
 #include "train_words.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ typedef struct training {
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
     clg_trainer *trainer;
-    FILE *log;
+    train_log *log;
     uint64_t n_steps; /* of the whole training */
     double started_ms;
     double sum;      /* of losses of rows in this epoch */
@@ -191,15 +192,11 @@ static int save_checkpoint(const training *t)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
-/* Writes a line of JSON to --log. */
 static int log_line(const training *t, json_t *line)
 {
-    char *text = t->log ? json_dumps(line, JSON_COMPACT) : NULL;
+    const int code = train_log_write(t->log, line);
     json_decref(line);
-    if (!t->log) return CODE_DONE;
-    const bool failed = !text || fprintf(t->log, "%s\n", text) < 0 || fflush(t->log) != 0;
-    free(text);
-    return failed ? fail_file("'%s' cannot be written", t->options->log) : CODE_DONE;
+    return code;
 }
 
 static int end_epoch(training *t, uint64_t epoch)
@@ -309,9 +306,8 @@ static int work(training *t)
     if (code == CODE_DONE) code = open_data(t);
     if (code == CODE_DONE) code = open_trainer(t);
     if (code == CODE_DONE) code = resume(t);
+    if (code == CODE_DONE) code = train_log_open(o, &t->log);
     if (code != CODE_DONE) return code;
-    if (o->log) t->log = fopen(o->log, o->resume ? "a" : "w");
-    if (o->log && !t->log) return fail_file("'%s' cannot be written", printable(o->log));
     code = train(t);
     if (code == CODE_INTERRUPTED || code == CODE_DONE) {
         const int saved = save_checkpoint(t);
@@ -325,8 +321,8 @@ int cmd_train(const options *o)
 {
     training t = {.options = o};
     int code = work(&t);
-    if (t.log && fclose(t.log) != 0 && code == CODE_DONE)
-        code = fail_file("'%s' cannot be written", printable(o->log));
+    const int closed = train_log_close(t.log);
+    if (code == CODE_DONE) code = closed;
     clg_trainer_free(t.trainer);
     inputs_free(&t.inputs);
     clg_model_free(t.with_loss);

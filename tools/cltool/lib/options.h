@@ -71,6 +71,7 @@ typedef struct options {
     text_list trained, frozen;
     size_t head;
     bool freeze_rest;
+    const char *tensorboard, *plot;
     /* new; NULL or 0: not given */
     const char *convs, *denses, *activation, *init;
     size_t kernel, pool;

@@ -135,8 +135,7 @@ static int axis_of_classes(const head *h)
 
 static int make_value(const clg_port *port, const int64_t *dims, clg_value **out_value)
 {
-    const clg_status status =
-        clg_value_create(CLG_FLOAT32, (size_t)port->rank, dims, out_value);
+    const clg_status status = clg_value_create(CLG_FLOAT32, (size_t)port->rank, dims, out_value);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
