@@ -726,6 +726,7 @@ FUNCTIONS = {
     "clg_trainer_get_gradient": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_get_parameter": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_trainer_load": (c_int, [c_void_p, c_char_p]),
+    "clg_trainer_memory": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_model": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_n_parameters": (c_size_t, [c_void_p]),
     "clg_trainer_n_steps": (c_uint64, [c_void_p]),

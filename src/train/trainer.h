@@ -73,5 +73,7 @@ clg_status trainer_evaluate(clg_trainer *t, double *out_loss);
 clg_status trainer_view(const clg_trainer *t, trainer_tensor which, const char *name,
                         clg_value **out_view);
 clg_status trainer_model(const clg_trainer *t, clg_model **out_model);
+/* As clg_trainer_memory (trainer_memory.c); *out is zero before. */
+clg_status trainer_memory(clg_trainer *t, clg_memory_estimate *out);
 
 #endif

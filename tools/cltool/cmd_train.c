@@ -11,6 +11,7 @@
 #include "names.h"
 #include "output.h"
 #include "train_data.h"
+#include "train_dry.h"
 #include "train_log.h"
 #include "train_words.h"
 
@@ -171,11 +172,12 @@ static int resume(training *t)
 
 static int check_files(const options *o)
 {
-    if (!o->output) return fail_usage("-o is missing: the file of the trained model");
+    if (!o->output && !o->dry_run)
+        return fail_usage("-o is missing: the file of the trained model");
     if (o->freeze_rest && (!o->head || o->trained.count > 0))
         return fail_usage("--freeze-rest is given with --head, and without --train");
     if (o->init && !o->head) return fail_usage("--init is of the weights of --head");
-    int code = file_may_be_written(o->output, o->force);
+    int code = o->dry_run ? CODE_DONE : file_may_be_written(o->output, o->force);
     if (code == CODE_DONE && o->checkpoint && !o->resume)
         code = file_may_be_written(o->checkpoint, o->force);
     return code;
@@ -295,6 +297,14 @@ static int print_result(const training *t)
     return CODE_DONE;
 }
 
+/* Prints what would be trained, with the first batch for its shapes. */
+static int dry_run(const training *t)
+{
+    size_t n;
+    const int code = train_data_set(&t->data, t->trainer, 0, 0, &n);
+    return code == CODE_DONE ? train_dry_print(t->options, t->trainer, n) : code;
+}
+
 static int work(training *t)
 {
     const options *o = t->options;
@@ -305,6 +315,7 @@ static int work(training *t)
     if (code == CODE_DONE) code = open_inputs(t);
     if (code == CODE_DONE) code = open_data(t);
     if (code == CODE_DONE) code = open_trainer(t);
+    if (code == CODE_DONE && o->dry_run) return dry_run(t);
     if (code == CODE_DONE) code = resume(t);
     if (code == CODE_DONE) code = train_log_open(o, &t->log);
     if (code != CODE_DONE) return code;

@@ -125,6 +125,8 @@ static const option_row rows[] = {
     {"every", 0, KIND_SIZE, AT(every), OPTIONS_TRAIN, "N", "and every N steps"},
     {"resume", 0, KIND_FLAG, AT(resume), OPTIONS_TRAIN, NULL,
      "go on from --checkpoint, with the same numbers; refused for other options"},
+    {"dry-run", 0, KIND_FLAG, AT(dry_run), OPTIONS_TRAIN, NULL,
+     "print the parameters and the memory of a step; train and write nothing"},
     {"log", 0, KIND_TEXT, AT(log), OPTIONS_TRAIN, "FILE",
      "a line for each step and epoch: of CSV if it ends in .csv, else of JSON"},
     {"tensorboard", 0, KIND_TEXT, AT(tensorboard), OPTIONS_TRAIN, "DIR",
