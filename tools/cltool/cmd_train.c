@@ -13,6 +13,7 @@
 #include "train_data.h"
 #include "train_dry.h"
 #include "train_log.h"
+#include "train_micro.h"
 #include "train_words.h"
 
 #include <math.h>
@@ -37,6 +38,7 @@ typedef struct training {
     clg_trainer *trainer;
     train_log *log;
     uint64_t n_steps; /* of the whole training */
+    size_t n_parts;   /* into which --memory divides a batch; 1: none */
     double started_ms;
     double sum;      /* of losses of rows in this epoch */
     uint64_t n_rows; /* of its steps */
@@ -44,6 +46,12 @@ typedef struct training {
 } training;
 
 /* ---- preparation ----------------------------------------------------------------------------- */
+
+/* Returns the batches of a step, as the trainer has them. */
+static uint64_t batches_of_step(const training *t)
+{
+    return (t->options->accumulate ? t->options->accumulate : 1) * t->n_parts;
+}
 
 static int read_words(training *t)
 {
@@ -143,9 +151,9 @@ static int open_trainer(training *t)
     given.n_freeze = o->frozen.count;
     given.clip_value = o->clip_value;
     given.clip_norm = o->clip_norm;
-    given.accumulate = (uint32_t)o->accumulate;
+    given.accumulate = (uint32_t)batches_of_step(t);
     given.session = &session;
-    int code = engine_open(o, false, &t->engine.context);
+    int code = t->engine.context ? CODE_DONE : engine_open(o, false, &t->engine.context);
     if (code != CODE_DONE) return code;
     interrupt_begin_computing();
     const clg_status status =
@@ -153,6 +161,50 @@ static int open_trainer(training *t)
     interrupt_end_computing();
     output_progress_clear();
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+}
+
+/* Gets what a step needs, with the first batch for its shapes. */
+static int step_memory(const training *t, uint64_t *out_bytes)
+{
+    size_t n;
+    clg_memory_estimate m = CLG_MEMORY_ESTIMATE_INIT;
+    const int code = train_data_set(&t->data, t->trainer, 0, 0, &n);
+    if (code != CODE_DONE) return code;
+    const clg_status status = clg_trainer_memory(t->trainer, &m);
+    *out_bytes = m.weight_bytes + m.slab_bytes + m.io_bytes;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
+}
+
+/* Divides batches until a step fits into --memory. */
+static int fit_memory(training *t)
+{
+    const options *o = t->options;
+    uint64_t limit = 0, needed = 0;
+    const size_t batch = t->data.batch;
+    int code = o->memory ? option_bytes("--memory", o->memory, &limit) : CODE_DONE;
+    while (code == CODE_DONE && o->memory) {
+        code = step_memory(t, &needed);
+        if (code != CODE_DONE || needed <= limit) break;
+        if (t->n_parts == 1)
+            code = train_micro_check(o, t->engine.model, &t->loss,
+                                     t->data.n_rows - t->data.n_validation, batch);
+        const bool is_fixed = model_batch(t->engine.model) > 0;
+        const size_t n = is_fixed ? 0 : train_micro_next(batch, t->n_parts);
+        if (code == CODE_DONE && n == 0)
+            return fail_usage("--memory: a step needs %s with batches of %zu%s",
+                              bytes_text((double)needed), t->data.batch,
+                              is_fixed ? ", which the model fixes" : "");
+        if (code != CODE_DONE) break;
+        t->n_parts = n;
+        t->data.batch = batch / n;
+        clg_trainer_free(t->trainer);
+        t->trainer = NULL;
+        code = open_trainer(t);
+    }
+    if (code == CODE_DONE && t->n_parts > 1)
+        output_note("batches of %zu are computed in %zu parts, in %s", batch, t->n_parts,
+                    bytes_text((double)needed));
+    return code;
 }
 
 static int resume(training *t)
@@ -258,7 +310,7 @@ static int step(training *t, uint64_t epoch, uint64_t index)
 
 static int train(training *t)
 {
-    const uint64_t per_step = t->options->accumulate ? t->options->accumulate : 1;
+    const uint64_t per_step = batches_of_step(t);
     const uint64_t n_batches = train_data_batches(&t->data), end = t->n_steps * per_step;
     int code = CODE_DONE;
     t->started_ms = now_ms();
@@ -315,6 +367,7 @@ static int work(training *t)
     if (code == CODE_DONE) code = open_inputs(t);
     if (code == CODE_DONE) code = open_data(t);
     if (code == CODE_DONE) code = open_trainer(t);
+    if (code == CODE_DONE) code = fit_memory(t);
     if (code == CODE_DONE && o->dry_run) return dry_run(t);
     if (code == CODE_DONE) code = resume(t);
     if (code == CODE_DONE) code = train_log_open(o, &t->log);
@@ -330,7 +383,7 @@ static int work(training *t)
 
 int cmd_train(const options *o)
 {
-    training t = {.options = o};
+    training t = {.options = o, .n_parts = 1};
     int code = work(&t);
     const int closed = train_log_close(t.log);
     if (code == CODE_DONE) code = closed;

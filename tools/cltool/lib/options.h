@@ -70,7 +70,8 @@ typedef struct options {
     size_t epochs, accumulate, every, seed;
     text_list trained, frozen;
     size_t head;
-    bool freeze_rest, dry_run;
+    bool freeze_rest, dry_run, inexact;
+    const char *memory;
     const char *tensorboard, *plot;
     /* new; NULL or 0: not given */
     const char *convs, *denses, *activation, *init;
