@@ -334,6 +334,12 @@ CLG_API CLG_MUST_USE clg_status clg_cache_pack(const char *cache_dir, const char
 CLG_API CLG_MUST_USE clg_status clg_cache_unpack(const char *cache_dir, const char *file,
                                                  size_t *out_n_entries);
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Returns whether a pattern matches a whole name, as in all options that take patterns of names:
+ * '*' matches any characters or none, '?' one byte. false for NULL. Any thread. */
+CLG_API bool clg_name_matches(const char *pattern, const char *name);
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* Writes size_bytes bytes to a file, as all functions here write files: to a locked temporary file

@@ -140,6 +140,18 @@ CLG_API const clg_port *clg_model_initializer(const clg_model *model, size_t ind
 CLG_API CLG_MUST_USE clg_status clg_model_initializer_value(const clg_model *model, size_t index,
                                                             clg_value **out_value);
 
+/* Copies a model with other elements for some initializers: names[i] gets those of values[i], a
+ * tensor of its dtype and rank in host or device memory. Its sizes may differ: those that the model
+ * declares for results of nodes are then dropped, and inferred again. `model` is unchanged and may
+ * be freed; other initializers are shared.
+ *
+ * Any thread. Errors: NOT_FOUND (an initializer), INVALID_ARGUMENT (not a tensor of its dtype and
+ * rank), SHAPE (a node does not take the new shape), and why sessions refuse the model. */
+CLG_API CLG_MUST_USE clg_status clg_model_replace_initializers(const clg_model *model,
+                                                               const char *const *names,
+                                                               clg_value *const *values, size_t n,
+                                                               clg_model **out_model);
+
 /* Extracts the part of a model between values: a model of the nodes that `outputs` depend on. It
  * ends at the values `inputs`, initializers or results of nodes, which become its inputs, after
  * those of the model that are left; those on which no output depends are left out. outputs are

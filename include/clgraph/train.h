@@ -285,6 +285,12 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_parameter(clg_trainer *trainer, 
  * unchanged unless the device failed. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_save(clg_trainer *trainer, const char *path);
 CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const char *path);
+/* Returns the device memory that a step needs at most, for the shapes of the inputs that are set;
+ * no step is made. weight_bytes: parameters, gradients, the optimizer's states, and weights that
+ * are not trained; slab_bytes: results of nodes; io_bytes: outputs, and inputs unless the device
+ * reads them in place. Evaluations need more. Errors: those of clg_session_memory. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_memory(clg_trainer *trainer,
+                                                   clg_memory_estimate *out_estimate);
 /* Creates a session that predicts with parameters and running statistics as they are when it runs,
  * in the trainer's memory, in the form of prediction: it has the model's outputs and inputs, and as
  * further inputs, which are set, what is trained. It may outlive the trainer. A run must not be

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Implements the public functions that belong to no object: version, errors, log, allocator,
- * dtypes.
+ * dtypes, patterns of names.
  */
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/strbuf.h"
 #include "tensor/dtype.h"
+
+#include <clgraph/inspect.h>
 
 #define VERSION_TEXT_(major, minor, patch) #major "." #minor "." #patch
 #define VERSION_TEXT(major, minor, patch) VERSION_TEXT_(major, minor, patch)
@@ -41,3 +44,8 @@ clg_status clg_set_allocator(const clg_allocator *allocator)
 const char *clg_dtype_name(clg_dtype dtype) { return dtype_name(dtype); }
 
 size_t clg_dtype_size(clg_dtype dtype) { return dtype_size(dtype); }
+
+bool clg_name_matches(const char *pattern, const char *name)
+{
+    return pattern && name && text_matches(pattern, name);
+}

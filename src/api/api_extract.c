@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements clg_model_extract, and the functions that return a model's initializers.
+ * Implements clg_model_extract, and the functions of a model's initializers.
  */
 #include "api/arguments.h"
 #include "session/exec/model.h"
@@ -63,4 +63,21 @@ clg_status clg_model_extract(const clg_model *model, const char *const *inputs, 
     if (n_outputs == 0)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: a model has outputs", __func__);
     return model_extract(model, inputs, n_inputs, outputs, n_outputs, out_model);
+}
+
+clg_status clg_model_replace_initializers(const clg_model *model, const char *const *names,
+                                          clg_value *const *values, size_t n, clg_model **out_model)
+{
+    API_REQUIRE(out_model);
+    *out_model = NULL;
+    API_REQUIRE(model);
+    if (n > 0) {
+        API_REQUIRE(names);
+        API_REQUIRE(values);
+    }
+    for (size_t i = 0; i < n; i++) {
+        API_REQUIRE(names[i]);
+        API_REQUIRE(values[i]);
+    }
+    return model_replace_initializers(model, names, values, n, out_model);
 }

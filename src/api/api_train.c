@@ -260,3 +260,13 @@ clg_status clg_trainer_session(clg_trainer *trainer, clg_session **out_session)
     ENTER(trainer);
     return leave(trainer, trainer_session(trainer, out_session));
 }
+
+clg_status clg_trainer_memory(clg_trainer *trainer, clg_memory_estimate *out_estimate)
+{
+    clg_memory_estimate ours = CLG_MEMORY_ESTIMATE_INIT;
+    API_REQUIRE(out_estimate);
+    ENTER(trainer);
+    clg_status status = trainer_memory(trainer, &ours);
+    if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_estimate);
+    return leave(trainer, status);
+}

@@ -11,6 +11,7 @@
 #include "ops/core/op.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Version of the nodes: SoftmaxCrossEntropyLoss. */
@@ -46,12 +47,25 @@ typedef struct adding {
     clg_status status;
 } adding;
 
+static value_id add_named(adding *a, const char *name)
+{
+    value_id v = VALUE_NONE;
+    if (a->status == CLG_OK) a->status = graph_add_named(a->graph, name, &v);
+    return v;
+}
+
+/* Adds a node; it and its result are named "loss/OPERATOR". */
 static value_id add(void *user, const char *op_type, size_t n_inputs, const value_id *inputs)
 {
-    value_id made = VALUE_NONE;
     adding *a = user;
-    if (a->status == CLG_OK)
-        a->status = graph_add_result(a->graph, "", op_type, LOSS_OPSET, n_inputs, inputs, &made);
+    char name[64];
+    node_id n;
+    (void)snprintf(name, sizeof name, "loss/%s", op_type);
+    const value_id made = add_named(a, name);
+    if (a->status != CLG_OK) return VALUE_NONE;
+    a->status = graph_add_node(a->graph, "", op_type, a->graph->values[made].name, n_inputs, inputs,
+                               1, &made, &n);
+    if (a->status == CLG_OK) a->graph->nodes[n].opset = LOSS_OPSET;
     return a->status == CLG_OK ? made : VALUE_NONE;
 }
 
@@ -86,13 +100,6 @@ static value_id mean_of_all(adding *a, value_id v)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static value_id add_named(adding *a, const char *name)
-{
-    value_id v = VALUE_NONE;
-    if (a->status == CLG_OK) a->status = graph_add_named(a->graph, name, &v);
-    return v;
-}
-
 /* Finds y: the option's value, or the only output. */
 static void find_y(adding *a)
 {
@@ -125,7 +132,7 @@ static void skip_activation(adding *a)
                               "'%s' has the probabilities of a Softmax, of which this loss takes "
                               "the logarithms",
                               name_text(g->values[a->y].name, shown));
-        error_hint("CLG_LOSS_CROSS_ENTROPY takes what the Softmax reads");
+        error_hint("cross-entropy takes what the Softmax reads");
     }
     if (!a->row->activation || strcmp(n->op_type, a->row->activation) != 0) return;
     log_write(CLG_LOG_INFO, "the loss takes '%s', of which '%s' is the %s",

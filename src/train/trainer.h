@@ -111,5 +111,7 @@ clg_status trainer_model(const clg_trainer *t, clg_model **out_model);
 clg_status trainer_session(clg_trainer *t, clg_session **out_session);
 /* Sets the inputs of a session that are parameters and statistics. */
 clg_status trainer_give_all(const clg_trainer *t, clg_session *s);
+/* As clg_trainer_memory (trainer_memory.c); *out is zero before. */
+clg_status trainer_memory(clg_trainer *t, clg_memory_estimate *out);
 
 #endif

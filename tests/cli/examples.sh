@@ -38,6 +38,7 @@ expect() {
 expect 0 '^\* [0-9]+:[0-9]+ ' "$bin/list_devices"
 expect 0 '^1000 rows on .*largest difference from the host [0-9.]+e-0[5-9]' "$bin/linear_regression"
 expect 0 '^batch of 32 on .*largest difference from the host [0-9.]+e-[01]' "$bin/mlp"
+expect 0 '^(9[0-9][0-9]|1000) of 1000 images ' "$bin/train_mnist"
 expect 0 '^1000000 rows in [0-9.]+ s on .*difference from the host [0-9.]+e[-+][01]' "$bin/stream"
 expect 0 '^5000 rows in ' "$bin/stream" 5000
 expect 0 '^sigmoid of a buffer .*largest difference [0-9.]+e-0[5-9]' "$bin/opencl_buffer"
@@ -54,6 +55,17 @@ if [ "$(wc -l <given)" -ne 20 ] || ! paste -d' ' wanted given | awk '
   cat answers
 fi
 
+# IDX files: 200 black images of class 0.
+mkdir -p idx
+for set in train t10k; do
+  { printf '\0\0\10\3\0\0\0\310\0\0\0\34\0\0\0\34' && head -c $((200 * 784)) /dev/zero; } >idx/$set-images-idx3-ubyte
+  { printf '\0\0\10\1\0\0\0\310' && head -c 200 /dev/zero; } >idx/$set-labels-idx1-ubyte
+done
+expect 0 '^200 of 200 images ' "$bin/train_mnist" idx
+head -c 100 idx/t10k-labels-idx1-ubyte >short && mv short idx/t10k-labels-idx1-ubyte
+expect 1 'damaged' "$bin/train_mnist" idx
+expect 1 "'no-folder/train-images-idx3-ubyte' is not there" "$bin/train_mnist" no-folder
+
 expect 2 '^usage: digits MODEL IMAGE' "$bin/digits"
 expect 1 'no-model.onnx' "$bin/digits" no-model.onnx "$data/images/00.png"
 expect 1 'no-picture.png' "$bin/digits" "$data/digits.onnx" no-picture.png
@@ -64,7 +76,7 @@ CLG_DEVICE=no-such-device expect 3 "no device matches 'no-such-device'" \
 # ---- without OpenCL ------------------------------------------------------------------------------
 
 mkdir -p no-drivers
-for program in list_devices linear_regression mlp stream; do
+for program in list_devices linear_regression mlp train_mnist stream; do
   OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/$program"
 done
 OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/digits" "$data/digits.onnx" "$data/images/00.png"

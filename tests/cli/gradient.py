@@ -65,6 +65,10 @@ RESULTS = {
     / len(y),
     "mse": lambda y, t: sum((a - b) ** 2 for a, b in zip(y, t)) / len(y),
     "l1": lambda y, t: sum(abs(a - b) for a, b in zip(y, t)) / len(y),
+    "huber": lambda y, t: sum(
+        (a - b) ** 2 / 2 if abs(a - b) <= 1 else abs(a - b) - 0.5 for a, b in zip(y, t)
+    )
+    / len(y),
 }
 
 

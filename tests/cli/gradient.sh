@@ -42,10 +42,12 @@ for loss in cross-entropy nll; do
   show short -- gradient mlp.onnx -i x.npy --loss $loss --target classes.npy -o $loss -q
   reference $loss $loss classes.npy
 done
-for loss in bce-with-logits mse l1; do
+for loss in bce-with-logits mse l1 huber; do
   show short -- gradient mlp.onnx -i x.npy --loss $loss --target y=values.npy -o $loss -q
   reference $loss $loss values.npy
 done
+show short -- gradient mlp.onnx -i x.npy --loss huber:delta=0.5 --target values.npy --wrt b1 -q
+show short -- gradient mlp.onnx -i x.npy --loss cross-entropy:label_smoothing=0.1 --target classes.npy --wrt b1 -q
 echo "== with respect to"
 show short -- gradient mlp.onnx -i x.npy --wrt 'w?' -q
 show short -- gradient mlp.onnx -i x.npy --of h --wrt h --wrt b1 --wrt w2 -q
@@ -132,6 +134,9 @@ echo "== usage"
 show gradient mlp.onnx -q
 show gradient mlp.onnx -i x.npy --loss hinge --target values.npy -q
 show gradient mlp.onnx -i x.npy --loss mse -q
+show gradient mlp.onnx -i x.npy --target values.npy -q
+show gradient mlp.onnx -i x.npy --loss output --target values.npy -q
+show gradient mlp.onnx -i x.npy --loss output -q
 show gradient mlp.onnx -i x.npy --loss mse --target values.npy --of y -q
 show gradient mlp.onnx -i x.npy --loss mse --target v=values.npy -q
 show gradient mlp.onnx -i x.npy --loss mse --target classes.npy -q

@@ -9,11 +9,11 @@
 #include "engine.h"
 #include "inputs.h"
 #include "interrupt.h"
-#include "loss.h"
 #include "names.h"
 #include "node_check.h"
 #include "output.h"
 #include "stats.h"
+#include "train_words.h"
 #include "values.h"
 
 #include <clgraph/gradient.h>
@@ -39,11 +39,12 @@ typedef struct gradient {
     clg_model *with_loss;
     clg_node_info *nodes; /* of the loaded model */
     size_t n_nodes;
-    const char *output;    /* --of, or what --target names */
-    const loss_kind *loss; /* NULL: the gradient of the output's sum */
-    const char *scores;    /* what the loss takes */
-    char *target_name;
-    clg_value *target;
+    const char *output; /* --of, or what --target names */
+    clg_loss_options loss;
+    const char *y;       /* what is differentiated: the output, or the loss */
+    const char *target;  /* the input of the targets, of with_loss; NULL: none */
+    char *target_output; /* what --target names */
+    clg_value *target_value;
     input_set inputs;
     wanted *xs;
     size_t n_xs;
@@ -116,48 +117,52 @@ static int check_output(const gradient *g, const char *option)
     return CODE_USAGE;
 }
 
-/* Loads the targets, as int64 for classes, else in the output's dtype. */
-static int read_target(gradient *g)
+/* Loads the targets in the dtype of their input. */
+static int read_target(gradient *g, const clg_port *takes, const char *path)
 {
-    const char *path;
     const options *o = g->options;
-    const bool is_pair = option_pair(o->target, &g->target_name, &path);
-    int code = CODE_DONE;
-    g->output = g->target_name;
-    if (!is_pair) code = choose_only_output(g, "--target NAME=FILE");
-    if (code == CODE_DONE) code = check_output(g, "--target");
-    if (code == CODE_DONE) code = value_load(path, &g->target);
-    if (code != CODE_DONE) return code;
-    const clg_port *port = find_port(g->loaded, g->output);
-    clg_port takes = {.name = "target", .kind = CLG_VALUE_TENSOR, .dtype = CLG_FLOAT32};
-    if (port && port->dtype != CLG_DTYPE_NONE) takes.dtype = port->dtype;
-    if (g->loss->takes_classes) takes.dtype = CLG_INT64;
-    return value_fit_dtype(&takes, path, o->cast, o->quiet, &g->target);
+    const int code = value_load(path, &g->target_value);
+    return code == CODE_DONE ? value_fit_dtype(takes, path, o->cast, o->quiet, &g->target_value)
+                             : code;
 }
 
 static int add_loss(gradient *g)
 {
-    int code = read_target(g);
-    if (code == CODE_DONE) code = loss_scores(g->loss, g->output, g->nodes, g->n_nodes, &g->scores);
-    return code == CODE_DONE ? loss_add(g->loss, g->loaded, g->scores, g->target, &g->with_loss)
-                             : code;
+    const char *path = NULL;
+    const options *o = g->options;
+    const size_t n = clg_model_n_inputs(g->loaded);
+    g->loss = (clg_loss_options)CLG_LOSS_OPTIONS_INIT;
+    int code = train_words_loss(o->loss, &g->loss);
+    if (code == CODE_DONE && (g->loss.kind == CLG_LOSS_OUTPUT) != !o->target) {
+        (void)fail_usage("--loss %s %s", o->loss,
+                         o->target ? "takes no --target" : "needs a --target");
+        fail_hint("--loss mse --target OUTPUT=FILE.npy");
+        return CODE_USAGE;
+    }
+    if (code == CODE_DONE && o->target && option_pair(o->target, &g->target_output, &path))
+        g->output = g->target_output;
+    if (code == CODE_DONE && !g->output) code = choose_only_output(g, "--target NAME=FILE");
+    if (code == CODE_DONE) code = check_output(g, "--target");
+    if (code != CODE_DONE) return code;
+    g->loss.output = g->output;
+    const clg_status status = clg_model_add_loss(g->loaded, &g->loss, &g->with_loss);
+    if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "--loss %s", o->loss);
+    g->y = clg_model_output(g->with_loss, 0)->name;
+    if (!o->target) return CODE_DONE;
+    g->target = clg_model_input(g->with_loss, n)->name;
+    return read_target(g, clg_model_input(g->with_loss, n), path);
 }
 
 static int choose_output(gradient *g)
 {
     const options *o = g->options;
     if (o->of && o->loss) return fail_usage("--of and --loss exclude each other");
-    if (!o->loss != !o->target) {
-        (void)fail_usage("--loss and --target are given together");
-        fail_hint("--loss mse --target OUTPUT=FILE.npy");
-        return CODE_USAGE;
-    }
-    if (o->loss) {
-        const int code = loss_find(o->loss, &g->loss);
-        return code == CODE_DONE ? add_loss(g) : code;
-    }
+    if (o->target && !o->loss) return fail_usage("--target is given with --loss");
+    if (o->loss) return add_loss(g);
     g->output = o->of;
-    return o->of ? check_output(g, "--of") : choose_only_output(g, "--of NAME");
+    const int code = o->of ? check_output(g, "--of") : choose_only_output(g, "--of NAME");
+    g->y = g->output;
+    return code;
 }
 
 /* ---- by what --------------------------------------------------------------------------------- */
@@ -179,7 +184,7 @@ static size_t add_matching(gradient *g, const char *pattern)
         const clg_port *port = i < n_inputs ? clg_model_input(g->loaded, i)
                                             : clg_model_initializer(g->loaded, i - n_inputs);
         if (port->kind != CLG_VALUE_TENSOR || !is_float(port->dtype)) continue;
-        if (!name_matches(pattern, port->name)) continue;
+        if (!clg_name_matches(pattern, port->name)) continue;
         add_wanted(g, port->name);
         n++;
     }
@@ -204,20 +209,25 @@ static int choose_wanted(gradient *g)
     return CODE_DONE;
 }
 
-/* Makes the model of the gradients. The last of xs may be what the loss takes, for its shape. */
+/* Returns whether the targets have the shape of the output. */
+static bool target_is_as_output(const gradient *g)
+{
+    return g->target && g->loss.kind != CLG_LOSS_CROSS_ENTROPY && g->loss.kind != CLG_LOSS_NLL;
+}
+
+/* Makes the model of the gradients. The last of xs may be the output, for its shape. */
 static int differentiate(gradient *g)
 {
     const char **names = must_alloc(g->n_xs + 1, sizeof *names);
-    bool has_scores = !g->loss || g->loss->takes_classes;
+    bool has_output = !target_is_as_output(g);
     size_t n = 0;
     for (; n < g->n_xs; n++) {
         names[n] = g->xs[n].name;
-        if (!has_scores) has_scores = strcmp(names[n], g->scores) == 0;
+        if (!has_output) has_output = strcmp(names[n], g->output) == 0;
     }
-    if (!has_scores) names[n++] = g->scores;
-    const clg_status status =
-        clg_model_gradient(g->with_loss ? g->with_loss : g->loaded,
-                           g->loss ? LOSS_VALUE : g->output, names, n, &g->engine.model);
+    if (!has_output) names[n++] = g->output;
+    const clg_status status = clg_model_gradient(g->with_loss ? g->with_loss : g->loaded, g->y,
+                                                 names, n, &g->engine.model);
     free(names);
     if (status == CLG_OK) return CODE_DONE;
     const int code = fail_status(status, STAGE_INPUT, NULL);
@@ -248,8 +258,8 @@ static int plan_files(gradient *g)
 
 static int set_target(const gradient *g, clg_session *session)
 {
-    if (!g->loss) return CODE_DONE;
-    const clg_status status = clg_session_set_input(session, LOSS_TARGET, g->target);
+    if (!g->target) return CODE_DONE;
+    const clg_status status = clg_session_set_input(session, g->target, g->target_value);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
 }
 
@@ -296,26 +306,27 @@ static void look_at(wanted *x)
 }
 
 /* Refuses targets that broadcasting would have brought to another shape, or that would have brought
- * the scores to one: [N] and [N,1] make [N,N]. */
+ * the output to one: [N] and [N,1] make [N,N]. */
 static int check_target(const gradient *g)
 {
-    clg_value *scores = NULL;
+    clg_value *output = NULL;
     int code = CODE_DONE;
-    if (!g->loss || g->loss->takes_classes) return code;
+    if (!target_is_as_output(g)) return code;
     for (size_t i = 0; i < g->n_xs; i++)
-        if (strcmp(g->xs[i].name, g->scores) == 0) scores = clg_value_retain(g->xs[i].gradient);
-    if (!scores) {
+        if (strcmp(g->xs[i].name, g->output) == 0) output = clg_value_retain(g->xs[i].gradient);
+    if (!output) {
         const char *name = clg_model_output(g->engine.model, g->n_xs)->name;
-        const clg_status status = clg_session_get_output(g->engine.session, name, &scores);
+        const clg_status status = clg_session_get_output(g->engine.session, name, &output);
         if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     }
-    const size_t rank = clg_value_rank(scores);
-    if (clg_value_rank(g->target) != rank ||
-        memcmp(clg_value_dims(g->target), clg_value_dims(scores), rank * sizeof(int64_t)) != 0)
+    const size_t rank = clg_value_rank(output);
+    if (clg_value_rank(g->target_value) != rank ||
+        memcmp(clg_value_dims(g->target_value), clg_value_dims(output), rank * sizeof(int64_t)) !=
+            0)
         code = fail(CODE_USAGE, CLG_ERROR_SHAPE, "--target: its shape is %s, and that of '%s' %s",
-                    dims_text(clg_value_rank(g->target), clg_value_dims(g->target)),
-                    printable(g->scores), dims_text(rank, clg_value_dims(scores)));
-    clg_value_free(scores);
+                    dims_text(clg_value_rank(g->target_value), clg_value_dims(g->target_value)),
+                    printable(g->output), dims_text(rank, clg_value_dims(output)));
+    clg_value_free(output);
     return code;
 }
 
@@ -361,12 +372,12 @@ static int check(gradient *g)
     for (size_t i = 0; i < g->n_xs; i++) names[i] = g->xs[i].name;
     here.precision = engine_precision(g->engine.session); /* what 'auto' chose */
     g->check = (node_check){.model = model,
-                            .y = g->loss ? LOSS_VALUE : g->output,
+                            .y = g->y,
                             .xs = names,
                             .n_xs = g->n_xs,
                             .inputs = &g->inputs,
-                            .extra = g->loss ? LOSS_TARGET : NULL,
-                            .extra_value = g->target,
+                            .extra = g->target,
+                            .extra_value = g->target_value,
                             .nodes = nodes,
                             .n_nodes = n_nodes};
     const int code = node_check_run(&g->check, &here, g->engine.context);
@@ -388,8 +399,8 @@ static void print_result(const gradient *g)
 {
     const size_t rank = clg_value_rank(g->result);
     const char *number = number_text(sum_of(g->result));
-    if (g->loss)
-        (void)printf("loss %s (%s of '%s')\n", number, g->loss->name, printable(g->scores));
+    if (g->with_loss)
+        (void)printf("loss %s (%s of '%s')\n", number, g->options->loss, printable(g->output));
     else if (clg_value_n_elements(g->result) == 1)
         (void)printf("gradient of '%s', which is %s\n", printable(g->output), number);
     else
@@ -419,9 +430,9 @@ static void print_gradients(const gradient *g)
     table_free(&t);
 }
 
-static const char *const verdicts[] = {
+static const char *const outcomes[] = {
     [CHECK_OK] = "ok", [CHECK_FAILED] = "FAILED", [CHECK_NOT_DONE] = "not checked"};
-static const mark verdict_marks[] = {
+static const mark outcome_marks[] = {
     [CHECK_OK] = MARK_GOOD, [CHECK_FAILED] = MARK_BAD, [CHECK_NOT_DONE] = MARK_DIM};
 
 static void print_check(const node_check *c)
@@ -436,12 +447,12 @@ static void print_check(const node_check *c)
         table_cell(&t, MARK_NONE, "%s", printable(row->node));
         table_cell(&t, MARK_NONE, "%s", printable(row->op_type));
         table_cell(&t, MARK_NONE, "%s", printable(row->output));
-        if (r->verdict == CHECK_NOT_DONE)
+        if (r->outcome == CHECK_NOT_DONE)
             table_cell(&t, MARK_NONE, "-");
         else
             table_cell(&t, MARK_NONE, "%.1e", r->error);
         table_cell(&t, MARK_NONE, "%.1e", r->bound);
-        table_cell(&t, verdict_marks[r->verdict], "%s%s%s", verdicts[r->verdict],
+        table_cell(&t, outcome_marks[r->outcome], "%s%s%s", outcomes[r->outcome],
                    r->reason[0] ? ": " : "", r->reason);
     }
     (void)printf("\n");
@@ -472,7 +483,7 @@ static json_t *check_json(const node_check *c)
             rows,
             json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:s}", "node", output_json_text(row->node),
                       "op_type", output_json_text(row->op_type), "output",
-                      output_json_text(row->output), "result", verdicts[row->result.verdict],
+                      output_json_text(row->output), "result", outcomes[row->result.outcome],
                       "error", output_json_real(row->result.error), "allowed",
                       output_json_real(row->result.bound), "reason", row->result.reason));
     }
@@ -486,13 +497,12 @@ static int print_json(const gradient *g)
     json_t *gradients = json_array();
     for (size_t i = 0; i < g->n_xs; i++)
         (void)json_array_append_new(gradients, wanted_json(&g->xs[i]));
-    json_t *json = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model",
-                             output_json_text(g->engine.model_path), "device",
-                             output_json_text(engine_device_id(&g->engine)), "precision",
-                             engine_precision(g->engine.session), "of",
-                             output_json_text(g->loss ? g->scores : g->output), "loss",
-                             g->loss ? json_string(g->loss->name) : json_null(), "value",
-                             output_json_real(sum_of(g->result)), "gradients", gradients);
+    json_t *json = json_pack(
+        "{s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "model", output_json_text(g->engine.model_path),
+        "device", output_json_text(engine_device_id(&g->engine)), "precision",
+        engine_precision(g->engine.session), "of", output_json_text(g->output), "loss",
+        g->with_loss ? output_json_text(g->options->loss) : json_null(), "value",
+        output_json_real(sum_of(g->result)), "gradients", gradients);
     if (g->options->check) (void)json_object_set_new(json, "check", check_json(&g->check));
     return output_json(json);
 }
@@ -516,8 +526,8 @@ static void release(gradient *g)
     }
     free(g->xs);
     clg_value_free(g->result);
-    clg_value_free(g->target);
-    free(g->target_name);
+    clg_value_free(g->target_value);
+    free(g->target_output);
     inputs_free(&g->inputs);
     engine_close(&g->engine);
     clg_node_list_free(g->nodes, g->n_nodes);

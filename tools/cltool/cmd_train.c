@@ -6,12 +6,16 @@
 #include "class_weights.h"
 #include "cltool.h"
 #include "engine.h"
+#include "head.h"
 #include "host.h"
 #include "interrupt.h"
 #include "names.h"
 #include "output.h"
 #include "train_best.h"
 #include "train_classes.h"
+#include "train_dry.h"
+#include "train_log.h"
+#include "train_micro.h"
 #include "train_reader.h"
 #include "train_words.h"
 
@@ -26,6 +30,7 @@ typedef struct training {
     const options *options;
     struct options with_target; /* the options, in which the targets are an input */
     text_list files, images;    /* theirs */
+    text_list head;             /* initializers of the new layer of --head */
     engine engine;
     clg_model *with_loss;
     const char *target; /* the input of the targets; NULL: none */
@@ -38,8 +43,9 @@ typedef struct training {
     clg_trainer *trainer;
     train_reader *reader;
     double idle_share; /* part of the time for which data were waited for */
-    FILE *log;
+    train_log *log;
     uint64_t n_steps; /* of the whole training */
+    size_t n_parts;   /* into which --memory divides a batch; 1: none */
     double started_ms;
     double sum;                  /* of losses of rows in this epoch */
     uint64_t n_rows;             /* of its steps */
@@ -50,6 +56,12 @@ typedef struct training {
 } training;
 
 /* ---- preparation ----------------------------------------------------------------------------- */
+
+/* Returns the batches of a step, as the trainer has them. */
+static uint64_t batches_of_step(const training *t)
+{
+    return (t->options->accumulate ? t->options->accumulate : 1) * t->n_parts;
+}
 
 static int read_words(training *t)
 {
@@ -156,15 +168,17 @@ static int open_trainer(training *t)
     given.schedule = &t->schedule;
     given.train = o->trained.items;
     given.n_train = o->trained.count;
+    if (o->freeze_rest) given.train = t->head.items;
+    if (o->freeze_rest) given.n_train = t->head.count;
     given.freeze = o->frozen.items;
     given.n_freeze = o->frozen.count;
     given.clip_value = o->clip_value;
     given.clip_norm = o->clip_norm;
-    given.accumulate = (uint32_t)o->accumulate;
+    given.accumulate = (uint32_t)batches_of_step(t);
     given.session = &session;
     given.step_metrics = true;
     int code = train_words_modes(o, &given);
-    if (code == CODE_DONE) code = engine_open(o, false, &t->engine.context);
+    if (code == CODE_DONE && !t->engine.context) code = engine_open(o, false, &t->engine.context);
     if (code != CODE_DONE) return code;
     interrupt_begin_computing();
     const clg_status status =
@@ -173,6 +187,61 @@ static int open_trainer(training *t)
     output_progress_clear();
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
     return o->resume ? train_best_resume(&t->best, &t->data, t->engine.context, &given) : CODE_DONE;
+}
+
+/* Sets the trainer's inputs to the first batch; *out_n: its rows. */
+static int set_first_batch(const training *t, size_t *out_n)
+{
+    train_batch batch = {0};
+    int code = train_data_gather(&t->data, false, 0, &batch);
+    if (code == CODE_DONE) code = train_batch_set(&t->data, &batch, t->trainer);
+    *out_n = batch.n_rows;
+    train_batch_free(&t->data, &batch);
+    return code;
+}
+
+/* Gets what a step needs, with the first batch for its shapes. */
+static int step_memory(const training *t, uint64_t *out_bytes)
+{
+    size_t n;
+    clg_memory_estimate m = CLG_MEMORY_ESTIMATE_INIT;
+    const int code = set_first_batch(t, &n);
+    if (code != CODE_DONE) return code;
+    const clg_status status = clg_trainer_memory(t->trainer, &m);
+    *out_bytes = m.weight_bytes + m.slab_bytes + m.io_bytes;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
+}
+
+/* Divides batches until a step fits into --memory. */
+static int fit_memory(training *t)
+{
+    const options *o = t->options;
+    uint64_t limit = 0, needed = 0;
+    const size_t batch = t->data.batch;
+    int code = o->memory ? option_bytes("--memory", o->memory, &limit) : CODE_DONE;
+    while (code == CODE_DONE && o->memory) {
+        code = step_memory(t, &needed);
+        if (code != CODE_DONE || needed <= limit) break;
+        if (t->n_parts == 1)
+            code = train_micro_check(o, t->engine.model, &t->loss,
+                                     t->data.n_rows - t->data.n_validation, batch);
+        const bool is_fixed = model_batch(t->engine.model) > 0;
+        const size_t n = is_fixed ? 0 : train_micro_next(batch, t->n_parts);
+        if (code == CODE_DONE && n == 0)
+            return fail_usage("--memory: a step needs %s with batches of %zu%s",
+                              bytes_text((double)needed), t->data.batch,
+                              is_fixed ? ", which the model fixes" : "");
+        if (code != CODE_DONE) break;
+        t->n_parts = n;
+        t->data.batch = batch / n;
+        clg_trainer_free(t->trainer);
+        t->trainer = NULL;
+        code = open_trainer(t);
+    }
+    if (code == CODE_DONE && t->n_parts > 1)
+        output_note("batches of %zu are computed in %zu parts, in %s", batch, t->n_parts,
+                    bytes_text((double)needed));
+    return code;
 }
 
 static int resume(training *t)
@@ -192,8 +261,12 @@ static int resume(training *t)
 
 static int check_files(const options *o)
 {
-    if (!o->output) return fail_usage("-o is missing: the file of the trained model");
-    int code = file_may_be_written(o->output, o->force);
+    if (!o->output && !o->dry_run)
+        return fail_usage("-o is missing: the file of the trained model");
+    if (o->freeze_rest && (!o->head || o->trained.count > 0))
+        return fail_usage("--freeze-rest is given with --head, and without --train");
+    if (o->init && !o->head) return fail_usage("--init is of the weights of --head");
+    int code = o->dry_run ? CODE_DONE : file_may_be_written(o->output, o->force);
     if (code == CODE_DONE && o->checkpoint && !o->resume)
         code = file_may_be_written(o->checkpoint, o->force);
     if (code == CODE_DONE && o->keep > 0 && (!o->checkpoint || o->every == 0))
@@ -214,15 +287,11 @@ static int save_checkpoint(const training *t)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
-/* Writes a line of JSON to --log. */
 static int log_line(const training *t, json_t *line)
 {
-    char *text = t->log ? json_dumps(line, JSON_COMPACT) : NULL;
+    const int code = train_log_write(t->log, line);
     json_decref(line);
-    if (!t->log) return CODE_DONE;
-    const bool failed = !text || fprintf(t->log, "%s\n", text) < 0 || fflush(t->log) != 0;
-    free(text);
-    return failed ? fail_file("'%s' cannot be written", t->options->log) : CODE_DONE;
+    return code;
 }
 
 static double share(uint64_t n_right, uint64_t n_counted)
@@ -305,7 +374,7 @@ static int step(training *t, uint64_t epoch)
 
 static int train(training *t)
 {
-    const uint64_t per_step = t->options->accumulate ? t->options->accumulate : 1;
+    const uint64_t per_step = batches_of_step(t);
     const uint64_t n_batches = train_data_batches(&t->data), end = t->n_steps * per_step;
     const uint64_t first = clg_trainer_n_steps(t->trainer) * per_step;
     const double start = t->started_ms = now_ms();
@@ -349,19 +418,29 @@ static int print_result(const training *t)
     return CODE_DONE;
 }
 
+/* Prints what would be trained, with the first batch for its shapes. */
+static int dry_run(const training *t)
+{
+    size_t n;
+    const int code = set_first_batch(t, &n);
+    return code == CODE_DONE ? train_dry_print(t->options, t->trainer, n) : code;
+}
+
 static int work(training *t)
 {
     const options *o = t->options;
     int code = check_files(o);
     if (code == CODE_DONE) code = read_words(t);
     if (code == CODE_DONE) code = engine_load(o, o->arguments[0], &t->engine);
+    if (code == CODE_DONE && o->head) code = head_replace(o, &t->engine.model, &t->head);
     if (code == CODE_DONE) code = open_inputs(t);
     if (code == CODE_DONE) code = open_data(t);
     if (code == CODE_DONE) code = open_trainer(t);
+    if (code == CODE_DONE) code = fit_memory(t);
+    if (code == CODE_DONE && o->dry_run) return dry_run(t);
     if (code == CODE_DONE) code = resume(t);
+    if (code == CODE_DONE) code = train_log_open(o, &t->log);
     if (code != CODE_DONE) return code;
-    if (o->log) t->log = fopen(o->log, o->resume ? "a" : "w");
-    if (o->log && !t->log) return fail_file("'%s' cannot be written", printable(o->log));
     code = train(t);
     if (code == CODE_INTERRUPTED || code == CODE_DONE) {
         const int saved = save_checkpoint(t);
@@ -375,10 +454,10 @@ static int work(training *t)
 
 int cmd_train(const options *o)
 {
-    training t = {.options = o};
+    training t = {.options = o, .n_parts = 1};
     int code = work(&t);
-    if (t.log && fclose(t.log) != 0 && code == CODE_DONE)
-        code = fail_file("'%s' cannot be written", printable(o->log));
+    const int closed = train_log_close(t.log);
+    if (code == CODE_DONE) code = closed;
     clg_trainer_free(t.trainer);
     inputs_free(&t.inputs);
     clg_model_free(t.with_loss);
@@ -386,5 +465,6 @@ int cmd_train(const options *o)
     free(t.class_weights);
     free_items(&t.files);
     free_items(&t.images);
+    head_free_names(&t.head);
     return code;
 }

@@ -87,7 +87,7 @@ static const command commands[] = {
      "[N,...]; for the output of a\n"
      "Softmax, what the Softmax reads. nll takes logarithms of probabilities in place of scores. "
      "bce-with-logits\n"
-     "takes what a Sigmoid reads, and FILE holds probabilities. For mse and l1 FILE has the "
+     "takes what a Sigmoid reads, and FILE holds probabilities. For mse, l1 and huber FILE has the "
      "output's shape.\n"
      "--check compares the gradient of each node, at its values in this run, with central "
      "differences along random\n"
@@ -98,6 +98,14 @@ static const command commands[] = {
      "cltool gradient digits.onnx -i heldout.npy --loss cross-entropy "
      "--target labels.npy -o out",
      cmd_gradient},
+    {"new", "mlp SIZES | cnn CHANNELSxHEIGHTxWIDTH --dense SIZES", 2, 2,
+     OPTIONS_NEW | OPTIONS_FORCE, "a network with random weights, to be trained",
+     "mlp    dense layers: 784,128,10 has 784 inputs and 10 outputs; 1x28x28,128,10 takes images\n"
+     "cnn    convolutions with --conv, then dense layers\n"
+     "The output is \"logits\", the input \"x\" [batch,N], or \"image\" [batch,C,H,W]. A seed "
+     "gives the same file on\n"
+     "every machine. Formulas of --init: docs/training.md.",
+     "cltool new cnn 1x28x28 --conv 32,64 --dense 128,10 --seed 1 -o start.onnx", cmd_new},
     {"train", "MODEL inputs --loss LOSS [--target FILE] -o FILE.onnx", 1, 1,
      OPTIONS_TRAIN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL |
          OPTIONS_FORCE,

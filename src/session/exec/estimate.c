@@ -56,12 +56,12 @@ static uint64_t new_weight_bytes(session_exec *e, const plan_segment *s, bool *c
     return sum;
 }
 
-static clg_status add_weights(session_exec *e, const plan_segment *s, memory_needs *needs)
+clg_status exec_add_new_weights(session_exec *e, const plan_segment *s, uint64_t *bytes)
 {
     bool *counted = memory_zalloc(e->graph->n_values + 1, sizeof *counted);
     if (!counted) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    add(&needs->weights, new_weight_bytes(e, s, counted));
-    add(&needs->weights, s->literal_bytes);
+    add(bytes, new_weight_bytes(e, s, counted));
+    add(bytes, s->literal_bytes);
     memory_free(counted);
     return CLG_OK;
 }
@@ -91,7 +91,7 @@ clg_status exec_check_plan(session_exec *e, const value_fact *inputs)
     for (size_t i = 0; i < p->n_inputs; i++) add(&needs.inputs, fact_bytes(&p->inputs[i]));
     add_slabs(p->root, &needs);
     add_outputs(p->root, e->graph->n_outputs, &needs);
-    clg_status status = add_weights(e, p->root, &needs);
+    clg_status status = exec_add_new_weights(e, p->root, &needs.weights);
     if (status == CLG_OK) status = check(e, &needs, "the plan");
     plan_free(p);
     return status;
@@ -104,7 +104,7 @@ clg_status exec_check_segment(session_exec *e, const plan_segment *segment)
     needs.weights = exec_weight_bytes(e);
     add_slabs(segment, &needs);
     add_outputs(segment, e->graph->n_outputs, &needs);
-    CLG_TRY(add_weights(e, segment, &needs));
+    CLG_TRY(exec_add_new_weights(e, segment, &needs.weights));
     return check(e, &needs, "the plan");
 }
 
@@ -120,7 +120,7 @@ clg_status exec_check_init(session_exec *e, const plan_context *context, uint64_
     needs.outputs = *kept_bytes;
     needs.weights = packed_bytes;
     add_slabs(p->root, &needs);
-    clg_status status = add_weights(e, p->root, &needs);
+    clg_status status = exec_add_new_weights(e, p->root, &needs.weights);
     if (status == CLG_OK) status = check(e, &needs, "computing the model's constants");
     plan_free(p);
     return status;

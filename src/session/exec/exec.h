@@ -173,6 +173,9 @@ void exec_release_lost(session_exec *e);
 void exec_free_weights(session_exec *e);
 /* Returns the bytes of weights on the device now, packed copies included. */
 uint64_t exec_weight_bytes(session_exec *e);
+/* Adds the bytes of the constants that the steps of a segment read and that are not on the device
+ * (estimate.c). */
+clg_status exec_add_new_weights(session_exec *e, const plan_segment *s, uint64_t *bytes);
 /* Finds the buffer of weight v, uploaded or recomputed if necessary (packing.c). Borrowed; it lives
  * as long as the exec. Call without plan_lock. */
 clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);

@@ -32,11 +32,13 @@ void model_free(clg_model *m);         /* accepts NULL */
  * file), or something is unsupported (the error that loading recorded). */
 clg_status model_require_data(const clg_model *m);
 
-/* As clg_model_gradient and clg_model_extract, which check their arguments. keeps_outputs: the
- * model's outputs other than y stay, after it. */
+/* As clg_model_gradient, clg_model_extract and clg_model_replace_initializers, which check their
+ * arguments. keeps_outputs: the model's outputs other than y stay, after it. */
 clg_status model_gradient(const clg_model *m, const char *y, const char *const *xs, size_t n_xs,
                           bool keeps_outputs, clg_model **out_model);
 clg_status model_extract(const clg_model *m, const char *const *inputs, size_t n_inputs,
                          const char *const *outputs, size_t n_outputs, clg_model **out_model);
+clg_status model_replace_initializers(const clg_model *m, const char *const *names,
+                                      clg_value *const *values, size_t n, clg_model **out_model);
 
 #endif

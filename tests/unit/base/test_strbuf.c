@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 
+#include <clgraph/inspect.h>
+
 #include <string.h>
 
 TEST(text__grows)
@@ -97,8 +99,11 @@ TEST(text__matches_patterns)
         {"*.*.weight", "a.b.c.weight", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (text_matches(cases[i].pattern, cases[i].string) != cases[i].matches)
+        if (text_matches(cases[i].pattern, cases[i].string) != cases[i].matches ||
+            clg_name_matches(cases[i].pattern, cases[i].string) != cases[i].matches)
             fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].string);
+    assert_false(clg_name_matches(NULL, "a"));
+    assert_false(clg_name_matches("*", NULL));
 }
 
 TEST(text__reads_decimals)

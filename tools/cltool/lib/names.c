@@ -161,28 +161,6 @@ int folder_must_be_one(const char *path)
     return CODE_USAGE;
 }
 
-bool name_matches(const char *pattern, const char *name)
-{
-    /* The pattern after the last '*', and the end of what this '*' matches so far in the name. */
-    const char *after_star = NULL, *end = NULL;
-    while (*name) {
-        if (*pattern == '*') {
-            after_star = ++pattern;
-            end = name;
-        } else if (*pattern == '?' || *pattern == *name) {
-            pattern++;
-            name++;
-        } else if (after_star) {
-            pattern = after_star;
-            name = ++end;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*') pattern++;
-    return *pattern == '\0';
-}
-
 int file_must_be_npy(const char *path)
 {
     const bool is_folder = path_is_folder(path);

@@ -29,8 +29,6 @@ int folder_list(const char *folder, char ***out_names, size_t *out_n);
 /* Refuses what 'cltool predict' takes for -o, a file, where there is no folder of that name: nobody
  * wants a folder 'y=out.npy'. path may be NULL. */
 int folder_must_be_one(const char *path);
-/* Returns whether a pattern matches a whole name: '*' matches any characters or none, '?' one. */
-bool name_matches(const char *pattern, const char *name);
 /* Checks that a file of results, which are written as .npy only, ends in .npy. */
 int file_must_be_npy(const char *path);
 /* Checks that a file does not exist, unless force is set. */

@@ -70,6 +70,15 @@ typedef struct options {
     double lr, validation, clip_norm, clip_value;
     size_t epochs, accumulate, every, keep, seed;
     text_list trained, frozen;
+    size_t head;
+    bool freeze_rest, dry_run, inexact;
+    const char *memory;
+    const char *tensorboard, *plot;
+    /* new; NULL or 0: not given */
+    const char *convs, *denses, *activation, *init;
+    size_t kernel, pool;
+    double drop_rate;
+    bool has_norm;
     /* predict */
     text_list outputs;
     const char *shard;
@@ -107,7 +116,8 @@ enum option_groups {
     OPTIONS_MODEL = 1u << 19,
     OPTIONS_MERGE = 1u << 20,
     OPTIONS_GRADIENT = 1u << 21,
-    OPTIONS_TRAIN = 1u << 22
+    OPTIONS_TRAIN = 1u << 22,
+    OPTIONS_NEW = 1u << 23
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */

@@ -351,7 +351,7 @@ static finding judge(const checker *c, check_result *r, const total *got, const 
     }
     r->error = scale > 0 ? distance / scale : distance;
     r->reason = "";
-    r->verdict = is_finite && distance <= r->bound * scale ? CHECK_OK : CHECK_FAILED;
+    r->outcome = is_finite && distance <= r->bound * scale ? CHECK_OK : CHECK_FAILED;
     return DECIDED;
 }
 
@@ -390,7 +390,7 @@ static int check_steps(checker *c, check_result *r)
         const char *reason = r->reason;
         finding found;
         const int code = check_step(c, step, r, &found);
-        if (code != CODE_DONE || (found == DECIDED && r->verdict == CHECK_OK)) return code;
+        if (code != CODE_DONE || (found == DECIDED && r->outcome == CHECK_OK)) return code;
         const bool is_turn = (found == TOO_LARGE && before == TOO_SMALL) ||
                              (found == TOO_SMALL && before == TOO_LARGE);
         if (is_turn && found == TOO_SMALL) r->reason = reason;
@@ -400,8 +400,8 @@ static int check_steps(checker *c, check_result *r)
         step *= found == TOO_SMALL ? 8 : 0.25;
         before = found;
     }
-    r->verdict = n_failed >= 2 ? CHECK_FAILED : CHECK_NOT_DONE;
-    if (r->verdict == CHECK_FAILED) r->reason = "";
+    r->outcome = n_failed >= 2 ? CHECK_FAILED : CHECK_NOT_DONE;
+    if (r->outcome == CHECK_FAILED) r->reason = "";
     return CODE_DONE;
 }
 
@@ -416,7 +416,7 @@ static int check_direction(checker *c, check_result *out_result)
     return code == CODE_DONE ? check_steps(c, out_result) : code;
 }
 
-/* The directions of one verdict. */
+/* The directions of one outcome. */
 typedef struct directions {
     int count;
     double error; /* the largest */
@@ -429,11 +429,11 @@ static void join(check_result *r, const directions *ok, const directions *failed
 {
     if (ok->count + failed->count == 0) return;
     if (failed->count == 0 || (has_many_nodes && ok->count >= 4 * failed->count))
-        r->verdict = CHECK_OK;
+        r->outcome = CHECK_OK;
     else if (!has_many_nodes || failed->count >= 4 * ok->count)
-        r->verdict = CHECK_FAILED;
-    const bool is_open = r->verdict == CHECK_NOT_DONE;
-    r->error = is_open ? NAN : r->verdict == CHECK_OK ? ok->error : failed->error;
+        r->outcome = CHECK_FAILED;
+    const bool is_open = r->outcome == CHECK_NOT_DONE;
+    r->error = is_open ? NAN : r->outcome == CHECK_OK ? ok->error : failed->error;
     r->reason = is_open ? "kinks of some nodes are near: directions disagree" : "";
 }
 
@@ -441,19 +441,19 @@ static int check_directions(checker *c, check_result *r)
 {
     directions of[3] = {{0}};
     const int n = c->has_many_nodes ? N_DIRECTIONS_OF_MANY_NODES : N_DIRECTIONS;
-    *r = (check_result){.verdict = CHECK_NOT_DONE, .error = NAN, .reason = ""};
+    *r = (check_result){.outcome = CHECK_NOT_DONE, .error = NAN, .reason = ""};
     r->bound = bound_of(c->epsilon, c->has_many_nodes);
     if (c->has_many_nodes && has_16_bits(c)) {
         r->reason = "with 16 bits, the rounding errors of many nodes are too large";
         return CODE_DONE;
     }
     for (int i = 0; i < n; i++) {
-        check_result one = {.verdict = CHECK_NOT_DONE, .bound = r->bound, .reason = ""};
+        check_result one = {.outcome = CHECK_NOT_DONE, .bound = r->bound, .reason = ""};
         const int code = check_direction(c, &one);
         if (code != CODE_DONE) return code;
-        directions *to = &of[one.verdict];
+        directions *to = &of[one.outcome];
         if (to->count++ == 0 || !(one.error <= to->error)) to->error = one.error;
-        if (one.verdict == CHECK_NOT_DONE) r->reason = one.reason;
+        if (one.outcome == CHECK_NOT_DONE) r->reason = one.reason;
     }
     join(r, &of[CHECK_OK], &of[CHECK_FAILED], c->has_many_nodes);
     return CODE_DONE;

@@ -26,10 +26,10 @@ typedef struct check_point {
     bool varies; /* float, and its gradient is checked */
 } check_point;
 
-typedef enum check_verdict { CHECK_OK, CHECK_FAILED, CHECK_NOT_DONE } check_verdict;
+typedef enum check_outcome { CHECK_OK, CHECK_FAILED, CHECK_NOT_DONE } check_outcome;
 
 typedef struct check_result {
-    check_verdict verdict;
+    check_outcome outcome;
     /* The largest difference of both sums, over the root of the sum of the squares of their terms;
      * NAN if no direction counts. */
     double error, bound;

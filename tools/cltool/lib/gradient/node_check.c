@@ -166,8 +166,8 @@ static int check_part(walker *w, const name_set *ends, const char *y, const clg_
         check_row *row = add_row(c, node ? node->name : "the whole", node ? node->op_type : "", y);
         code = differences_check(w->options, w->context, part, y, points, clg_model_n_inputs(part),
                                  !node, c->n_rows, &row->result);
-        c->n_failed += row->result.verdict == CHECK_FAILED;
-        c->n_open += row->result.verdict == CHECK_NOT_DONE;
+        c->n_failed += row->result.outcome == CHECK_FAILED;
+        c->n_open += row->result.outcome == CHECK_NOT_DONE;
     }
     free_points(points, clg_model_n_inputs(part));
     clg_model_free(part);

@@ -50,7 +50,7 @@ int train_best_resume(train_best *b, const train_data *data, clg_context *contex
     clg_model *model = NULL;
     clg_trainer *trainer = NULL;
     clg_measures measures = CLG_MEASURES_INIT;
-    if (!b->file || !path_exists(b->file)) return CODE_DONE;
+    if (!b->file || b->has_value || !path_exists(b->file)) return CODE_DONE;
     clg_status status = clg_model_load_file(b->file, NULL, &model);
     interrupt_begin_computing();
     if (status == CLG_OK) status = clg_trainer_create(context, model, given, &trainer);

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool train --head: a new classification layer on a trained model, with the rest kept or trained
+# too; each form of the layer; what is refused.
+# ctest: timeout 600
+# shellcheck source=/dev/null
+source "$(dirname "$0")/support.bash"
+digits digits.onnx heldout.npy heldout_labels.npy
+# Figures of steps differ between devices.
+figures() { sed -E -e 's/(loss|parameters:|  ) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g' -e 's/idle [0-9.]+ %/idle N %/' | grep -v '^epoch'; }
+outputs() { "$CLTOOL" inspect "$1" | sed -n '/^outputs/,/^$/p'; }
+weights() { python3 "$CLG_SOURCE_DIR/tests/cli/new.py" "$@"; }
+
+echo "== even and odd digits, with a new head"
+python3 - <<'PYTHON'
+import struct
+data = open("heldout_labels.npy", "rb").read()
+n = 10 + int.from_bytes(data[8:10], "little")
+size = int(data[10:n].decode().split("'<i")[1][0]) if b"'<i" in data[:n] else 1
+labels = [int.from_bytes(data[i:i + size], "little") for i in range(n, len(data), size)]
+header = "{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }" % len(labels)
+header = header.ljust(117) + "\n"
+with open("odd.npy", "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    file.write(struct.pack("<%dq" % len(labels), *(label % 2 for label in labels)))
+PYTHON
+odd=(train digits.onnx -i heldout.npy --target odd.npy --loss cross-entropy --head 2)
+show figures -- "${odd[@]}" --freeze-rest --epochs 25 --lr 1e-2 -o odd.onnx --log odd.jsonl
+sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' odd.jsonl |
+  awk 'NR == 1 { first = $1 } { last = $1 } END { print last < 0.3 && last < first ? "learned" : "loss " last }'
+outputs odd.onnx
+python3 - <<'PYTHON'
+old, new = open("digits.onnx", "rb").read(), open("odd.onnx", "rb").read()
+print("sizes:", "smaller" if len(new) < len(old) else "not smaller")
+PYTHON
+"$CLTOOL" run digits.onnx -i heldout.npy --dump /10/Flatten -o old -q >/dev/null
+"$CLTOOL" run odd.onnx -i heldout.npy --dump /10/Flatten -o new -q >/dev/null
+for file in old/*Flatten*; do cmp "$file" "new/$(basename "$file")" && echo "the rest is as before"; done
+
+echo "== the weights are the seed's"
+"$CLTOOL" "${odd[@]}" --epochs 1 --freeze '11.*' --seed 3 --init kaiming -o fresh.onnx -q >/dev/null
+weights fresh.onnx kaiming 3 0:2,512
+"$CLTOOL" "${odd[@]}" --epochs 1 --freeze '11.*' -o fresh.onnx --force -q >/dev/null
+weights fresh.onnx pytorch 0 0:2,512
+
+echo "== MatMul and Add, and Conv with pooling behind it"
+matmul_graph() {
+  onnx_node MatMul product 'x w' h
+  onnx_node Add sum 'b h' z
+  onnx_node Softmax soft z y
+  pb_text 2 matmul
+  f32 3f800000 3f000000 3e800000 3f800000 3f000000 3e800000 >w
+  f32 3f800000 3f000000 3e800000 >b
+  onnx_floats w '2 3' w
+  onnx_floats b '1 3' b
+  onnx_input x 1 N 2
+  onnx_output y 1 N 3
+}
+conv_graph() {
+  onnx_node Conv conv 'x w' h
+  onnx_node GlobalAveragePool pool h p
+  onnx_node Flatten flat p y
+  pb_text 2 conv
+  f32 3f800000 3f000000 3e800000 >w
+  onnx_floats w '3 1 1 1' w
+  onnx_input x 1 N 1 2 2
+  onnx_output y 1 N 3
+}
+square_graph() {
+  onnx_node MatMul product 'x w' y
+  pb_text 2 square
+  f32 3f800000 3f000000 3e800000 3f800000 >w
+  onnx_floats w '2 2' w
+  onnx_input x 1 N 2
+  onnx_output y 1 N 2
+}
+onnx_model matmul_graph >matmul.onnx
+onnx_model conv_graph >conv.onnx
+onnx_model square_graph >square.onnx
+f32 3f800000 bf800000 3f000000 00000000 3e800000 bf400000 3f800000 3f800000 | npy '<f4' '(4, 2)' >x.npy
+f32 3f800000 bf800000 3f000000 00000000 3e800000 bf400000 3f800000 3f800000 | npy '<f4' '(2, 1, 2, 2)' >image.npy
+i64 4 0 1 3 | npy '<i8' '(4,)' >four.npy
+i64 4 0 | npy '<i8' '(2,)' >two.npy
+show figures -- train matmul.onnx -i x.npy --target four.npy --loss cross-entropy --head 5 --epochs 1 -o matmul5.onnx -q
+outputs matmul5.onnx
+show figures -- train conv.onnx -i image.npy --target two.npy --loss cross-entropy --head 6 --epochs 1 -o conv6.onnx -q
+outputs conv6.onnx
+show figures -- train square.onnx -i x.npy --target four.npy --loss cross-entropy --head 5 --epochs 1 -o square5.onnx -q
+outputs square5.onnx
+"$CLTOOL" new mlp 4,4,4 -o equal.onnx >/dev/null
+f32 3f800000 bf800000 3f000000 00000000 3e800000 bf400000 3f800000 3f800000 | npy '<f4' '(2, 4)' >wide.npy
+show figures -- train equal.onnx -i wide.npy --target two.npy --loss cross-entropy --head 7 --epochs 1 -o equal7.onnx -q
+outputs equal7.onnx
+
+echo "== refused"
+none_graph() {
+  onnx_node Tanh tanh x y
+  pb_text 2 none
+  onnx_input x 1 N 2
+  onnx_output y 1 N 2
+}
+product_graph() {
+  onnx_node MatMul product 'x x' h
+  onnx_node Relu relu h y
+  pb_text 2 product
+  onnx_input x 1 2 2
+  onnx_output y 1 2 2
+}
+relu_only_graph() {
+  onnx_node Relu relu x y
+  pb_text 2 relu
+  onnx_input x 1 N 2
+  onnx_output y 1 N 2
+}
+tied_graph() {
+  onnx_node MatMul one 'x w' h
+  onnx_node MatMul two 'h w' y
+  pb_text 2 tied
+  f32 3f800000 3f000000 3e800000 3f800000 >w
+  onnx_floats w '2 2' w
+  onnx_input x 1 N 2
+  onnx_output y 1 N 2
+}
+for name in none product relu_only tied; do
+  onnx_model ${name}_graph >$name.onnx
+  show train $name.onnx -i x.npy --target four.npy --loss cross-entropy --head 5 -o a.onnx -q
+done
+show "${odd[@]}" --freeze-rest --train '*' -o a.onnx -q
+show train digits.onnx -i heldout.npy --target odd.npy --loss cross-entropy --freeze-rest -o a.onnx -q
+show train digits.onnx -i heldout.npy --target odd.npy --loss cross-entropy --init xavier -o a.onnx -q
+show "${odd[@]}" --init zeros -o a.onnx -q
+show "${odd[@]}" --head 0 -o a.onnx -q
+ls a.onnx 2>&1
+finish
