@@ -26,11 +26,12 @@ typedef struct parts {
 typedef struct walk {
     graph *graph;
     value_fact *facts;
-    size_t n_values; /* before the walk */
-    bool *depends;   /* by value: on one of xs */
-    bool *reaches;   /* by value: the result depends on it */
-    parts *parts;    /* by value */
-    value_id *given; /* by input of the node at hand */
+    size_t n_values;   /* before the walk */
+    size_t first, end; /* the nodes that count; those added later do not */
+    bool *depends;     /* by value: on one of xs */
+    bool *reaches;     /* by value: the result depends on it */
+    parts *parts;      /* by value */
+    value_id *given;   /* by input of the node at hand */
     size_t given_capacity;
 } walk;
 
@@ -59,7 +60,7 @@ static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
 {
     const graph *g = w->graph;
     for (size_t i = 0; i < n_xs; i++) w->depends[xs[i]] = true;
-    for (size_t i = 0; i < g->n_nodes; i++) {
+    for (size_t i = w->first; i < w->end; i++) {
         const node *n = &g->nodes[i];
         const op_row *row = n->op;
         if (n->removed || is_zero(n) || !node_uses_marked(n, w->depends)) continue;
@@ -70,11 +71,10 @@ static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
     }
 }
 
-static void mark_reaching(walk *w, value_id y)
+static void mark_reaching(walk *w)
 {
     const graph *g = w->graph;
-    w->reaches[y] = true;
-    for (size_t i = g->n_nodes; i-- > 0;) {
+    for (size_t i = w->end; i-- > w->first;) {
         const node *n = &g->nodes[i];
         bool reaches = false;
         for (size_t k = 0; k < n->n_outputs && !n->removed; k++)
@@ -113,7 +113,7 @@ static clg_status check_rules(const walk *w)
     size_t n_found = 0;
     strbuf names;
     strbuf_init(&names, 4096);
-    for (size_t i = 0; i < w->graph->n_nodes; i++) {
+    for (size_t i = w->first; i < w->end; i++) {
         const node *n = &w->graph->nodes[i];
         const char *reason = is_on_path(w, n) ? reason_of(n) : NULL;
         if (!reason) continue;
@@ -200,14 +200,14 @@ static clg_status visit(walk *w, node_id id)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static clg_status walk_init(walk *w, graph *g)
+/* Facts are set by the caller. */
+static clg_status walk_init(walk *w, graph *g, size_t first)
 {
-    *w = (walk){.graph = g, .n_values = g->n_values};
+    *w = (walk){.graph = g, .n_values = g->n_values, .first = first, .end = g->n_nodes};
     w->depends = memory_zalloc(g->n_values + 1, sizeof *w->depends);
     w->reaches = memory_zalloc(g->n_values + 1, sizeof *w->reaches);
     w->parts = memory_zalloc(g->n_values + 1, sizeof *w->parts);
-    if (!w->depends || !w->reaches || !w->parts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    return ops_infer_graph(g, NULL, &w->facts);
+    return w->depends && w->reaches && w->parts ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static void walk_deinit(walk *w)
@@ -220,6 +220,20 @@ static void walk_deinit(walk *w)
     memory_free(w->given);
 }
 
+/* Goes through the nodes, from the last one. The cotangents of the results are parts already, and
+ * the results are marked as reaching. */
+static clg_status go_back(walk *w, const value_id *xs, size_t n_xs)
+{
+    mark_dependent(w, xs, n_xs);
+    mark_reaching(w);
+    CLG_TRY(check_rules(w));
+    for (size_t i = w->end; i-- > w->first;) {
+        CLG_TRY(cancel_check("differentiating the graph"));
+        if (is_on_path(w, &w->graph->nodes[i])) CLG_TRY(visit(w, (node_id)i));
+    }
+    return CLG_OK;
+}
+
 static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs, size_t n_xs,
                      value_id *out_gradients)
 {
@@ -230,16 +244,11 @@ static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs
                       .node = {.label = "the gradient", .name = "", .op_type = "Gradient"}};
     CLG_TRY(check_float(w, y, "the result"));
     for (size_t i = 0; i < n_xs; i++) CLG_TRY(check_float(w, xs[i], "the value"));
-    mark_dependent(w, xs, n_xs);
-    mark_reaching(w, y);
-    CLG_TRY(check_rules(w));
+    w->reaches[y] = true;
     if (cotangent == VALUE_NONE) cotangent = grad_fill_like(&ends, y, 1);
     CLG_TRY(ends.status);
     CLG_TRY(add_part(w, y, cotangent));
-    for (size_t i = w->graph->n_nodes; i-- > 0;) {
-        CLG_TRY(cancel_check("differentiating the graph"));
-        if (is_on_path(w, &w->graph->nodes[i])) CLG_TRY(visit(w, (node_id)i));
-    }
+    CLG_TRY(go_back(w, xs, n_xs));
     for (size_t i = 0; i < n_xs; i++) {
         out_gradients[i] = join_parts(&ends, &w->parts[xs[i]]);
         if (out_gradients[i] == VALUE_NONE) out_gradients[i] = grad_fill_like(&ends, xs[i], 0);
@@ -252,8 +261,62 @@ clg_status grad_build(graph *g, value_id y, value_id cotangent, const value_id *
                       value_id *out_gradients)
 {
     walk w;
-    clg_status status = walk_init(&w, g);
+    clg_status status = walk_init(&w, g, 0);
+    if (status == CLG_OK) status = ops_infer_graph(g, NULL, &w.facts);
     if (status == CLG_OK) status = go(&w, y, cotangent, xs, n_xs, out_gradients);
     walk_deinit(&w);
     return status;
+}
+
+/* ---- rules by other operators ---------------------------------------------------------------- */
+
+/* Finds the entries of the nodes from w->first on. */
+static clg_status resolve_new(const walk *w)
+{
+    for (size_t i = w->first; i < w->end; i++) {
+        node *n = &w->graph->nodes[i];
+        n->op = ops_find(n->domain, n->op_type, n->opset);
+        if (!n->op)
+            return error_set(CLG_ERROR_INTERNAL, "a rule adds %s of opset %lld, which is unknown",
+                             n->op_type, (long long)n->opset);
+        CLG_TRY(ops_check_node(n));
+    }
+    return CLG_OK;
+}
+
+/* Gives the inputs what the walk found for them: once for each value. */
+static void give_found(grad_node *c, walk *w)
+{
+    for (size_t i = 0; i < c->node.n_inputs && c->status == CLG_OK; i++) {
+        const value_id v = grad_in(c, i);
+        if (!grad_wants(c, i)) continue;
+        const value_id found = join_parts(c, &w->parts[v]);
+        w->parts[v].count = 0;
+        if (found != VALUE_NONE) grad_give(c, i, found);
+    }
+}
+
+void grad_through(grad_node *c, size_t first, size_t n, const value_id *made)
+{
+    walk w;
+    const size_t n_inputs = c->node.n_inputs;
+    if (c->status != CLG_OK) return;
+    clg_status status = walk_init(&w, c->graph, first);
+    value_id *xs = memory_zalloc(n_inputs + 1, sizeof *xs);
+    size_t n_xs = 0;
+    if (status == CLG_OK && !xs) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n_inputs && status == CLG_OK; i++)
+        if (grad_wants(c, i)) xs[n_xs++] = grad_in(c, i);
+    if (status == CLG_OK) status = resolve_new(&w);
+    if (status == CLG_OK) status = ops_infer_added(c->graph, first, c->facts, c->n_facts, &w.facts);
+    for (size_t k = 0; k < n && status == CLG_OK; k++) {
+        if (made[k] == VALUE_NONE || grad_cotangent(c, k) == VALUE_NONE) continue;
+        w.reaches[made[k]] = true;
+        status = add_part(&w, made[k], grad_cotangent(c, k));
+    }
+    if (status == CLG_OK) status = go_back(&w, xs, n_xs);
+    c->status = status;
+    give_found(c, &w);
+    memory_free(xs);
+    walk_deinit(&w);
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests rules that compute an operator once more by others, as test_gradient_rules.c does.
+ */
+#include "support/unit.h"
+
+#include "support/cases/gradient/composed_cases.h"
+#include "support/fixtures/pocl_context.h"
+
+TEST_GROUP(open_context, close_context)
+
+TEST(attention_by_products) { composed_check(context, "attention"); }
+
+TEST(attention_of_onnx_runtime) { composed_check(context, "microsoft_attention"); }
+
+TEST(rotary_embeddings) { composed_check(context, "rotary"); }
+
+TEST(fused_operators) { composed_check(context, "fused"); }

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cases of gradients of composed operators. See composed_cases.h.
+ */
+#include "support/unit.h"
+
+#include "support/cases/gradient/composed_cases.h"
+
+#include <string.h>
+
+static const gradient_case attention[] = {
+    {.text = "q: f32[2,2,3,4]; k: f32[2,2,5,4]; v: f32[2,2,5,3]; z = Attention(q, k, v);",
+     .dims = "2,2,3,3",
+     .opset = 23,
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "q: f32[N,3,8]; k: f32[N,4,4]; v: f32[N,4,6]; "
+             "z = Attention(q, k, v) q_num_heads=4 kv_num_heads=2 is_causal=1 softcap=2.0 "
+             "scale=0.7;",
+     .dims = "2,3,12",
+     .opset = 23,
+     .single = true,
+     .first_only = true},
+    {.text = "q: f32[1,2,3,2]; k: f32[1,2,2,2]; v: f32[1,2,2,2]; s: f32[1,2,2,2]; t: f32[1,2,2,2]; "
+             "z, p, w = Attention(q, k, v, _, s, t) is_causal=1;",
+     .dims = "1,2,3,2",
+     .opset = 24,
+     .single = true,
+     .first_only = true},
+    {.text = "q: f32[1,2,3,2]; k: f32[1,2,4,2]; v: f32[1,2,4,2]; m: f32[3,4]; "
+             "y, p, w, s = Attention(q, k, v, m) qk_matmul_output_mode=3; y2 = ReduceSum(y); "
+             "z = Mul(s, y2);",
+     .dims = "1,2,3,4",
+     .opset = 24,
+     .single = true,
+     .first_only = true},
+    {.text = "q: f32[2,1,3,2]; k: f32[2,1,4,2]; v: f32[2,1,4,2]; "
+             "i = [1,0,1,1,0,0,0,0,1,1,0,1]; d = [3,4]; j = Reshape(i, d); m = Cast(j) to=9; "
+             "y, p, w, s = Attention(q, k, v, m) qk_matmul_output_mode=1 softcap=1.5; "
+             "t = ReduceSum(s); z = Mul(y, t);",
+     .dims = "2,1,3,2",
+     .opset = 24,
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "q: f32[2,1,3,2]; k: f32[2,1,5,2]; v: f32[2,1,5,2]; l = [3,5]; "
+             "z = Attention(q, k, v, _, _, _, l) is_causal=1;",
+     .dims = "2,1,3,2",
+     .opset = 24,
+     .single = true,
+     .first_only = true},
+    {.text = "q: f32[1,1,4,2]; k: f32[1,1,4,2]; v: f32[1,1,4,2]; "
+             "z = Attention(q, k, v) left_window_size=1 right_window_size=1;",
+     .dims = "1,1,4,2",
+     .opset = 25,
+     .single = true,
+     .first_only = true},
+    {.text = "q: f64[1,4,3,2]; k: f64[1,2,3,2]; v: f64[1,2,3,2]; "
+             "z = ai.onnx.preview.FlexAttention(q, k, v) "
+             "score_mod={s: f64[1,4,3,3]; t = Tanh(s); out t} scale=0.8;",
+     .dims = "1,4,3,2",
+     .opset = 26},
+};
+
+static const gradient_case microsoft_attention[] = {
+    {.text = "x: f32[N,3,4]; w: f32[4,12]; b: f32[12]; "
+             "z = com.microsoft.Attention(x, w, b) num_heads=2;",
+     .dims = "2,3,4",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f32[2,3,4]; w: f32[4,14]; b: f32[14]; i = [2,3]; m = Cast(i) to=6; "
+             "z = com.microsoft.Attention(x, w, b, m) num_heads=2 qkv_hidden_sizes=[4,4,6] "
+             "unidirectional=1;",
+     .dims = "2,3,6",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f32[1,3,2]; w: f32[2,6]; b: f32[6]; p: f32[2,1,1,2,2]; e: f32[1,1,3,5]; "
+             "i = [1,0,1,1,1]; d = [1,5]; j = Reshape(i, d); m = Cast(j) to=6; "
+             "y, r = com.microsoft.Attention(x, w, b, m, p, e) num_heads=1 mask_filter_value=-2.0 "
+             "scale=0.5; s = ReduceSum(r); z = Mul(y, s);",
+     .dims = "1,3,2",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f32[2,3,2]; w: f32[2,6]; b: f32[6]; i = [3,2,1,0]; m = Cast(i) to=6; "
+             "z = com.microsoft.Attention(x, w, b, m) num_heads=1;",
+     .dims = "2,3,2",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "q: f32[N,3,4]; k: f32[N,4,4]; v: f32[N,4,6]; b: f32[14]; "
+             "z = com.microsoft.MultiHeadAttention(q, k, v, b) num_heads=2;",
+     .dims = "2,3,6",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "q: f32[1,3,2,3,2]; z = com.microsoft.MultiHeadAttention(q) num_heads=2 "
+             "unidirectional=1;",
+     .dims = "1,3,4",
+     .single = true,
+     .first_only = true},
+    {.text = "q: f32[1,2,4]; k: f32[1,3,2,2,2]; z = com.microsoft.MultiHeadAttention(q, k) "
+             "num_heads=2;",
+     .dims = "1,2,4",
+     .single = true,
+     .first_only = true},
+    {.text = "q: f32[1,2,4]; k: f32[1,2,3,2]; v: f32[1,2,3,2]; s: f32[1,2,1,2]; t: f32[1,2,1,2]; "
+             "i = [1,1,0,1]; d = [1,4]; j = Reshape(i, d); m = Cast(j) to=6; "
+             "y, p, w = com.microsoft.MultiHeadAttention(q, k, v, _, m, _, s, t) num_heads=2; "
+             "r = ReduceSum(p); z = Mul(y, r);",
+     .dims = "1,2,4",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "q: f32[2,3,8]; k: f32[2,3,4]; v: f32[2,3,4]; h: f32[4]; i = [2,1]; "
+             "l = Cast(i) to=6; j = [3]; t = Cast(j) to=6; "
+             "z = com.microsoft.GroupQueryAttention(q, k, v, _, _, l, t, _, _, _, _, h) "
+             "num_heads=4 kv_num_heads=2 softcap=2.0;",
+     .dims = "2,3,8",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "q: f32[1,3,16]; c: f32[4,2]; s: f32[4,2]; i = [2]; l = Cast(i) to=6; j = [3]; "
+             "t = Cast(j) to=6; "
+             "z = com.microsoft.GroupQueryAttention(q, _, _, _, _, l, t, c, s) num_heads=2 "
+             "kv_num_heads=1 do_rotary=1 local_window_size=1 smooth_softmax=1;",
+     .dims = "1,3,8",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+};
+
+static const gradient_case rotary[] = {
+    {.text = "x: f32[2,2,3,4]; c: f32[2,3,2]; s: f32[2,3,2]; z = RotaryEmbedding(x, c, s);",
+     .dims = "2,2,3,4",
+     .opset = 23,
+     .single = true,
+     .first_only = true},
+    {.text = "x: f32[N,3,12]; c: f32[5,2]; s: f32[5,2]; i = [0,1,4,2,2,3]; d = [2,3]; "
+             "p = Reshape(i, d); z = RotaryEmbedding(x, c, s, p) interleaved=1 num_heads=2 "
+             "rotary_embedding_dim=4;",
+     .dims = "2,3,12",
+     .opset = 23,
+     .single = true,
+     .first_only = true},
+    {.text = "x: f32[1,3,8]; c: f32[5,2]; s: f32[5,2]; p = [1]; "
+             "z = com.microsoft.RotaryEmbedding(x, p, c, s);",
+     .dims = "1,3,8",
+     .single = true,
+     .first_only = true},
+};
+
+static const gradient_case fused[] = {
+    {.text = "x: f32[1,2,4,4]; w: f32[2,2,3,3]; b: f32[2]; r: f32[1,2,2,2]; "
+             "z = com.microsoft.FusedConv(x, w, b, r) activation='Sigmoid';",
+     .dims = "1,2,2,2",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f32[1,2,3,3]; w: f32[2,1,2,2]; z = com.microsoft.FusedConv(x, w) group=2 "
+             "activation='LeakyRelu' activation_params=[0.3];",
+     .dims = "1,2,2,2",
+     .single = true,
+     .first_only = true},
+    {.text = "a: f32[3,2]; b: f32[4,3]; k: f32[4]; z = com.microsoft.FusedGemm(a, b, k) transA=1 "
+             "transB=1 alpha=0.5 beta=2.0 activation='Tanh';",
+     .dims = "2,4",
+     .single = true,
+     .first_only = true},
+    {.text = "a: f32[2,3]; b: f32[3,2]; z = com.microsoft.FusedGemm(a, b) "
+             "activation='HardSigmoid' activation_alpha=0.1 activation_beta=0.4;",
+     .dims = "2,2",
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "w: f32[5,4]; p: f32[3,4]; s: f32[2,4]; g: f32[4]; b: f32[4]; "
+             "i = [1,4,0,2,1,1]; d = [2,3]; j = Reshape(i, d); n = Cast(j) to=6; "
+             "k = [0,1,1,0,0,1]; h = Reshape(k, d); m = Cast(h) to=6; "
+             "y, c, e = com.microsoft.EmbedLayerNormalization(n, m, w, p, s, g, b) epsilon=0.01; "
+             "z = Mul(y, e);",
+     .dims = "2,3,4",
+     .single = true,
+     .first_only = true},
+};
+
+#define GROUP(cases)                                                                               \
+    {                                                                                              \
+#cases, cases, sizeof cases / sizeof *cases                                                \
+    }
+const gradient_group composed_groups[] = {
+    GROUP(attention),
+    GROUP(microsoft_attention),
+    GROUP(rotary),
+    GROUP(fused),
+};
+const size_t n_composed_groups = sizeof composed_groups / sizeof *composed_groups;
+
+void composed_check(clg_context *context, const char *name)
+{
+    for (size_t i = 0; i < n_composed_groups; i++)
+        if (strcmp(composed_groups[i].name, name) == 0) {
+            gradient_cases_check(context, composed_groups[i].cases, composed_groups[i].n);
+            return;
+        }
+    fail_msg("there is no group '%s'", name);
+}
