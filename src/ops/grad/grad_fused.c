@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rules of com.microsoft's operators that are several of ONNX in one: FusedConv, FusedGemm and
- * EmbedLayerNormalization.
+ * Rules of operators that are several of ONNX in one: com.microsoft's FusedConv, FusedGemm and
+ * EmbedLayerNormalization, and CausalConvWithState.
  */
 #include "ops/grad/grad_rule.h"
 #include "ops/lowering/epilogue.h"
@@ -86,4 +86,32 @@ void grad_pass_embed_layernorm(grad_node *c)
         GRAD_ADD(c, "LayerNormalization", sum, grad_in(c, GAMMA), grad_in(c, BETA));
     const value_id y = grad_set_float(c, grad_of_opset(c, normal, 17), "epsilon", epsilon);
     grad_through(c, first, 3, (value_id[]){y, VALUE_NONE, sum});
+}
+
+/* ---- CausalConvWithState --------------------------------------------------------------------- */
+
+/* A convolution of each channel of the past state, then x; the new state is the end of these. */
+void grad_pass_causal_conv(grad_node *c)
+{
+    const size_t first = c->graph->n_nodes;
+    const value_id x = grad_in(c, 0), state = grad_in(c, 3);
+    const shape *w = &grad_fact(c, grad_in(c, 1))->dims;
+    if (w->rank != 3 || w->dims[0] < 1 || w->dims[2] < 1) {
+        grad_refuse(c, "the sizes of its weight are not known");
+        return;
+    }
+    const int64_t kept = w->dims[2] - 1, pads[2] = {kept, 0}, axis = 2;
+    const value_id all = state != VALUE_NONE
+                             ? grad_concat(c, axis, 2, (value_id[]){state, x})
+                             : grad_of_opset(c,
+                                             GRAD_ADD(c, "Pad", x, grad_list(c, 2, pads),
+                                                      grad_number(c, 0), grad_list(c, 1, &axis)),
+                                             18);
+    const value_id inputs[3] = {all, grad_in(c, 1), grad_in(c, 2)};
+    value_id y = grad_add(c, "Conv", inputs[2] == VALUE_NONE ? 2 : 3, inputs);
+    y = grad_set_int(c, y, "group", w->dims[0]);
+    if (strcmp(node_string(&c->node, "activation", "none"), "none") != 0)
+        y = GRAD_ADD(c, "Mul", y, GRAD_ADD(c, "Sigmoid", y));
+    const value_id present = kept == 0 ? VALUE_NONE : grad_slice(c, all, axis, -kept, INT64_MAX, 1);
+    grad_through(c, first, 2, (value_id[]){y, present});
 }

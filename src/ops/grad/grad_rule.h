@@ -170,12 +170,24 @@ void grad_pass_flex_attention(grad_node *c);
 void grad_pass_microsoft_attention(grad_node *c);
 void grad_pass_multi_head_attention(grad_node *c);
 void grad_pass_group_query_attention(grad_node *c);
+/* grad_recurrent.c */
+void grad_pass_recurrent(grad_node *c); /* RNN, GRU and LSTM */
+/* grad_sample.c */
+void grad_pass_grid_sample(grad_node *c);
+void grad_pass_affine_grid(grad_node *c);
+void grad_pass_roi_align(grad_node *c);
 /* grad_rotary.c */
 void grad_pass_rotary(grad_node *c);
 /* grad_fused.c */
 void grad_pass_fused_conv(grad_node *c);
 void grad_pass_fused_gemm(grad_node *c);
 void grad_pass_embed_layernorm(grad_node *c);
+void grad_pass_causal_conv(grad_node *c);
+/* grad_transform.c */
+void grad_pass_dft(grad_node *c);
+void grad_pass_stft(grad_node *c);
+void grad_pass_det(grad_node *c);
+void grad_pass_col2im(grad_node *c);
 
 /* ---- for the functions (grad_node.c) --------------------------------------------------------- */
 

@@ -12,9 +12,8 @@
 #include <string.h>
 
 enum {
-    MAX_NAMED = 8,  /* nodes that one error lists */
-    SUM_INPUTS = 8, /* of one Sum */
-    MAX_INPUTS = OP_ANY_NUMBER
+    MAX_NAMED = 8, /* nodes that one error lists */
+    SUM_INPUTS = 8 /* of one Sum */
 };
 
 /* The cotangents of one value. */
@@ -26,13 +25,13 @@ typedef struct parts {
 typedef struct walk {
     graph *graph;
     value_fact *facts;
-    size_t n_values;   /* before the walk */
-    size_t first, end; /* the nodes that count; those added later do not */
-    bool *depends;     /* by value: on one of xs */
-    bool *reaches;     /* by value: the result depends on it */
-    parts *parts;      /* by value */
-    value_id *given;   /* by input of the node at hand */
-    size_t given_capacity;
+    size_t n_values;              /* before the walk */
+    size_t first, end;            /* the nodes that count; those added later do not */
+    bool *depends;                /* by value: on one of xs */
+    bool *reaches;                /* by value: the result depends on it */
+    parts *parts;                 /* by value */
+    value_id *given, *cotangents; /* by input and by output of the node at hand */
+    size_t given_capacity, cotangents_capacity;
 } walk;
 
 static bool is_float(const walk *w, value_id v) { return dtype_is_float(w->facts[v].dtype); }
@@ -166,14 +165,11 @@ static value_id join_parts(grad_node *c, parts *p)
 
 static clg_status visit(walk *w, node_id id)
 {
-    value_id cotangents[MAX_INPUTS];
     const node *n = &w->graph->nodes[id];
     const op_row *row = n->op;
     if (!row || !row->grad || !row->grad->rule) /* check_rules refused it */
         return error_set(CLG_ERROR_INTERNAL, "a %s has no gradient", n->op_type);
-    if (n->n_outputs > MAX_INPUTS)
-        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "a node of %zu outputs has no gradient",
-                         n->n_outputs);
+    CLG_TRY(MEMORY_RESERVE(w->cotangents, w->cotangents_capacity, n->n_outputs + 1));
     CLG_TRY(MEMORY_RESERVE(w->given, w->given_capacity, n->n_inputs + 1));
     for (size_t i = 0; i < n->n_inputs; i++) w->given[i] = VALUE_NONE;
     grad_node c = {.graph = w->graph,
@@ -183,13 +179,13 @@ static clg_status visit(walk *w, node_id id)
                    .facts = w->facts,
                    .n_facts = w->n_values,
                    .depends = w->depends,
-                   .cotangents = cotangents,
+                   .cotangents = w->cotangents,
                    .given = w->given};
     bool has_cotangent = false;
     for (size_t k = 0; k < c.node.n_outputs; k++) {
         const value_id v = c.node.outputs[k];
-        cotangents[k] = v == VALUE_NONE ? VALUE_NONE : join_parts(&c, &w->parts[v]);
-        has_cotangent = has_cotangent || cotangents[k] != VALUE_NONE;
+        w->cotangents[k] = v == VALUE_NONE ? VALUE_NONE : join_parts(&c, &w->parts[v]);
+        has_cotangent = has_cotangent || w->cotangents[k] != VALUE_NONE;
     }
     if (c.status == CLG_OK && has_cotangent) row->grad->rule(&c);
     CLG_TRY(c.status);
@@ -218,6 +214,7 @@ static void walk_deinit(walk *w)
     memory_free(w->depends);
     memory_free(w->reaches);
     memory_free(w->given);
+    memory_free(w->cotangents);
 }
 
 /* Goes through the nodes, from the last one. The cotangents of the results are parts already, and

@@ -16,3 +16,9 @@ TEST(attention_of_onnx_runtime) { composed_check(context, "microsoft_attention")
 TEST(rotary_embeddings) { composed_check(context, "rotary"); }
 
 TEST(fused_operators) { composed_check(context, "fused"); }
+
+TEST(recurrent_layers) { composed_check(context, "recurrent"); }
+
+TEST(images_at_positions) { composed_check(context, "samples"); }
+
+TEST(transforms_and_determinants) { composed_check(context, "transforms"); }

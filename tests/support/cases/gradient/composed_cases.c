@@ -186,15 +186,129 @@ static const gradient_case fused[] = {
      .first_only = true},
 };
 
+static const gradient_case recurrent[] = {
+    {.text = "x: f64[3,N,2]; w: f64[1,8,2]; r: f64[1,8,2]; b: f64[1,16]; z = LSTM(x, w, r, b) "
+             "hidden_size=2;",
+     .dims = "3,1,2,2"},
+    {.text = "x: f64[2,1,2]; w: f64[2,8,2]; r = f64[2,8,2]; h: f64[2,1,2]; c: f64[2,1,2]; "
+             "p: f64[2,6]; y, u, v = LSTM(x, w, r, _, _, h, c, p) direction=bidirectional "
+             "hidden_size=2; s = ReduceSum(u); t = Mul(y, s); q = ReduceSum(v); z = Add(t, q);",
+     .dims = "2,2,1,2",
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f64[3,2,1]; w: f64[1,8,1]; r: f64[1,8,2]; h: f64[1,2,2]; c: f64[1,2,2]; "
+             "i = [3,1]; l = Cast(i) to=6; y, u, v = LSTM(x, w, r, _, l, h, c) direction=reverse "
+             "hidden_size=2 input_forget=1 clip=0.6; s = ReduceSum(u); z = Mul(y, s);",
+     .dims = "3,1,2,2",
+     .first_only = true},
+    {.text = "x: f64[3,2,2]; w: f64[1,6,2]; r: f64[1,6,2]; b: f64[1,12]; h: f64[1,2,2]; "
+             "i = [3,2]; l = Cast(i) to=6; y, u = GRU(x, w, r, b, l, h) hidden_size=2; "
+             "s = ReduceSum(u); z = Mul(y, s);",
+     .dims = "3,1,2,2",
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f64[N,2,2]; w: f64[2,6,2]; r: f64[2,6,2]; b: f64[2,12]; y, u = GRU(x, w, r, b) "
+             "hidden_size=2 linear_before_reset=1 direction=bidirectional layout=1; z = Exp(u);",
+     .dims = "2,2,2",
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f64[2,1,2]; w: f64[1,2,2]; r: f64[1,2,2]; b: f64[1,4]; z, u = RNN(x, w, r, b) "
+             "hidden_size=2 activations=['ScaledTanh'] activation_alpha=[1.2] "
+             "activation_beta=[0.7] direction=reverse;",
+     .dims = "2,1,1,2"},
+};
+
+static const gradient_case samples[] = {
+    {.text = "a: f64[N,2,3,4]; g: f64[N,2,3,2]; z = GridSample(a, g);", .dims = "2,2,2,3"},
+    {.text = "a: f64[1,2,3,4]; g: f64[1,2,3,2]; z = GridSample(a, g) mode=cubic "
+             "padding_mode=border align_corners=1;",
+     .dims = "1,2,2,3",
+     .opset = 20,
+     .first_only = true},
+    {.text = "a: f64[1,1,2,3,2]; g: f64[1,2,1,3,3]; z = GridSample(a, g) mode=linear "
+             "padding_mode=reflection;",
+     .dims = "1,1,2,1,3",
+     .opset = 20,
+     .first_only = true},
+    {.text = "a: f64[1,2,4,3]; g: f64[1,2,2,2]; z = GridSample(a, g) mode=bicubic "
+             "padding_mode=reflection align_corners=1;",
+     .dims = "1,2,2,2",
+     .first_only = true},
+    {.text = "a: f64[2,1,3,3]; g: f64[2,2,2,2]; z = GridSample(a, g) mode=nearest;",
+     .dims = "2,1,2,2",
+     .first_only = true},
+    {.text = "t: f64[2,2,3]; k = [2,1,3,2]; y = AffineGrid(t, k); z = Mul(y, y);",
+     .dims = "2,3,2,2",
+     .opset = 20},
+    {.text = "t: f64[1,3,4]; k = [1,1,2,2,3]; z = AffineGrid(t, k) align_corners=1;",
+     .dims = "1,2,2,3,3",
+     .opset = 20,
+     .first_only = true},
+    {.text = "a: f64[2,2,4,5]; f = Constant() value_floats=[0.3,0.6,3.1,2.9,-1.2,0.4,5.3,3.7,"
+             "1.1,1.2,1.4,1.3]; h = Cast(f) to=11; d = [3,4]; r = Reshape(h, d); i = [1,0,1]; "
+             "y = RoiAlign(a, r, i) output_height=2 output_width=3 sampling_ratio=2; "
+             "z = Mul(y, y);",
+     .dims = "3,2,2,3"},
+    {.text = "a: f64[N,1,4,4]; f = Constant() value_floats=[0.3,0.6,6.1,5.9,1.2,0.4,5.3,3.7]; "
+             "h = Cast(f) to=11; d = [2,4]; r = Reshape(h, d); i = [1,0]; "
+             "z = RoiAlign(a, r, i) output_height=2 output_width=2 sampling_ratio=3 "
+             "spatial_scale=0.5;",
+     .dims = "2,1,2,2",
+     .opset = 12,
+     .first_only = true},
+};
+
+static const gradient_case transforms[] = {
+    {.text = "a: f64[N,5,1]; y = DFT(a); z = Mul(y, y);", .dims = "2,5,2", .opset = 20},
+    {.text = "a: f64[1,4,3,2]; n = 6; z = DFT(a, n) axis=1 inverse=1;",
+     .dims = "1,6,3,2",
+     .first_only = true},
+    {.text = "a: f64[2,6,1]; n = 4; y = DFT(a, n) onesided=1; z = Mul(y, y);",
+     .dims = "2,3,2",
+     .first_only = true},
+    {.text = "a: f64[1,2,4,2]; x = 2; y = DFT(a, _, x) onesided=1 inverse=1; z = Mul(y, y);",
+     .dims = "1,2,6,1",
+     .opset = 20},
+    {.text = "a: f64[1,3,2]; n = 5; y = DFT(a, n) onesided=1 inverse=1; z = Mul(y, y);",
+     .dims = "1,5,1",
+     .opset = 20,
+     .first_only = true},
+    {.text = "a: f64[2,9,1]; w: f64[4]; h = 2; z = STFT(a, h, w);",
+     .dims = "2,3,3,2",
+     .first_only = true},
+    {.text = "a: f64[1,7,2]; h = 3; n = 4; z = STFT(a, h, _, n) onesided=0;",
+     .dims = "1,2,4,2",
+     .first_only = true},
+    {.text = "a: f64[N,3,3]; z = Det(a);", .dims = "2"},
+    {.text = "a: f64[2,2]; b = Sub(a, a); z = Det(b);", .dims = "", .first_only = true},
+    {.text = "a: f64[N,8,6]; i = [3,4]; b = [2,2]; y = Col2Im(a, i, b); z = Mul(y, y);",
+     .dims = "2,2,3,4"},
+    {.text = "a: f64[1,3,4]; i = [7]; b = [3]; y = Col2Im(a, i, b) strides=[2] dilations=[2] "
+             "pads=[2,2]; z = Mul(y, y);",
+     .dims = "1,1,7",
+     .first_only = true},
+    {.text = "a: f32[2,3,5]; w: f32[3,1,3]; b: f32[3]; s: f32[2,3,2]; "
+             "y, p = CausalConvWithState(a, w, b, s) activation=silu; t = ReduceSum(p); "
+             "z = Mul(y, t);",
+     .dims = "2,3,5",
+     .opset = 27,
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "a: f32[1,2,4]; w: f32[2,1,2]; z = CausalConvWithState(a, w);",
+     .dims = "1,2,4",
+     .opset = 27,
+     .single = true,
+     .first_only = true},
+};
+
 #define GROUP(cases)                                                                               \
     {                                                                                              \
 #cases, cases, sizeof cases / sizeof *cases                                                \
     }
 const gradient_group composed_groups[] = {
-    GROUP(attention),
-    GROUP(microsoft_attention),
-    GROUP(rotary),
-    GROUP(fused),
+    GROUP(attention), GROUP(microsoft_attention), GROUP(rotary), GROUP(fused), GROUP(recurrent),
+    GROUP(samples),   GROUP(transforms),
 };
 const size_t n_composed_groups = sizeof composed_groups / sizeof *composed_groups;
 
