@@ -264,7 +264,7 @@ void grad_pass_recurrent(grad_node *c)
 {
     static const int64_t swap[3] = {1, 0, 2};
     const size_t first = c->graph->n_nodes;
-    value_id results[2][3];
+    value_id results[2][3] = {{VALUE_NONE}};
     cells w = {.steps = NULL};
     if (!read_cells(c, &w)) return;
     w.steps = memory_zalloc(2 * (size_t)w.n_steps, sizeof *w.steps);

@@ -102,6 +102,7 @@ void grad_pass_topk(grad_node *c);
 void grad_pass_compress(grad_node *c);
 void grad_pass_reverse_sequence(grad_node *c);
 void grad_pass_onehot(grad_node *c);
+void grad_pass_tensor_scatter(grad_node *c);
 void grad_pass_range(grad_node *c);
 /* grad_resize.c */
 void grad_pass_resize(grad_node *c);
@@ -183,6 +184,8 @@ void grad_pass_fused_conv(grad_node *c);
 void grad_pass_fused_gemm(grad_node *c);
 void grad_pass_embed_layernorm(grad_node *c);
 void grad_pass_causal_conv(grad_node *c);
+/* grad_deform.c */
+void grad_pass_deform_conv(grad_node *c);
 /* grad_transform.c */
 void grad_pass_dft(grad_node *c);
 void grad_pass_stft(grad_node *c);

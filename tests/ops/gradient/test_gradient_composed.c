@@ -22,3 +22,5 @@ TEST(recurrent_layers) { composed_check(context, "recurrent"); }
 TEST(images_at_positions) { composed_check(context, "samples"); }
 
 TEST(transforms_and_determinants) { composed_check(context, "transforms"); }
+
+TEST(moved_windows_and_caches) { composed_check(context, "windows"); }

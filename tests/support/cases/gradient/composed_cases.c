@@ -258,6 +258,32 @@ static const gradient_case samples[] = {
      .first_only = true},
 };
 
+static const gradient_case windows[] = {
+    {.text = "x: f64[N,2,4,4]; w: f64[2,2,2,3]; o: f64[N,12,2,2]; b: f64[2]; m: f64[N,6,2,2]; "
+             "z = DeformConv(x, w, o, b, m) strides=[2,1];",
+     .dims = "2,2,2,2",
+     .opset = 19,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "x: f64[1,4,3,3]; w: f64[2,2,2,1]; o: f64[1,8,2,5]; "
+             "z = DeformConv(x, w, o) group=2 offset_group=2 pads=[0,1,1,1] dilations=[2,1];",
+     .dims = "1,2,2,5",
+     .opset = 22,
+     .range = GRADIENT_INNER},
+    {.text = "p: f32[2,4,3]; u: f32[2,2,3]; i = [1,3]; "
+             "y = TensorScatter(p, u, i) mode=circular axis=1; z = Mul(y, y);",
+     .dims = "2,4,3",
+     .opset = 24,
+     .single = true,
+     .first_only = true},
+    {.text =
+         "p: f32[1,2,4,2]; u: f32[1,2,3,2]; i = [1]; y = TensorScatter(p, u, i); z = Mul(y, y);",
+     .dims = "1,2,4,2",
+     .opset = 24,
+     .single = true,
+     .first_only = true},
+};
+
 static const gradient_case transforms[] = {
     {.text = "a: f64[N,5,1]; y = DFT(a); z = Mul(y, y);", .dims = "2,5,2", .opset = 20},
     {.text = "a: f64[1,4,3,2]; n = 6; z = DFT(a, n) axis=1 inverse=1;",
@@ -307,8 +333,8 @@ static const gradient_case transforms[] = {
 #cases, cases, sizeof cases / sizeof *cases                                                \
     }
 const gradient_group composed_groups[] = {
-    GROUP(attention), GROUP(microsoft_attention), GROUP(rotary), GROUP(fused), GROUP(recurrent),
-    GROUP(samples),   GROUP(transforms),
+    GROUP(attention), GROUP(microsoft_attention), GROUP(rotary),  GROUP(fused), GROUP(recurrent),
+    GROUP(samples),   GROUP(transforms),          GROUP(windows),
 };
 const size_t n_composed_groups = sizeof composed_groups / sizeof *composed_groups;
 
