@@ -167,6 +167,7 @@ void grad_pass_cross_entropy(grad_node *c);
 /* grad_attention.c */
 void grad_pass_attention(grad_node *c);
 void grad_pass_flex_attention(grad_node *c);
+void grad_pass_rotary(grad_node *c);
 /* grad_attention_more.c */
 void grad_pass_microsoft_attention(grad_node *c);
 void grad_pass_multi_head_attention(grad_node *c);
@@ -177,8 +178,6 @@ void grad_pass_recurrent(grad_node *c); /* RNN, GRU and LSTM */
 void grad_pass_grid_sample(grad_node *c);
 void grad_pass_affine_grid(grad_node *c);
 void grad_pass_roi_align(grad_node *c);
-/* grad_rotary.c */
-void grad_pass_rotary(grad_node *c);
 /* grad_fused.c */
 void grad_pass_fused_conv(grad_node *c);
 void grad_pass_fused_gemm(grad_node *c);
@@ -272,7 +271,7 @@ void grad_give(grad_node *c, size_t i, value_id cotangent);
  * own kernels; what the gradient reads is computed again. */
 void grad_through(grad_node *c, size_t first, size_t n, const value_id *made);
 
-/* ---- shorthand for rules by other operators (grad_parts.c) ----------------------------------- */
+/* ---- shorthand for rules by other operators -------------------------------------------------- */
 
 /* Returns v as elements of a dtype. */
 value_id grad_cast(grad_node *c, value_id v, clg_dtype dtype);

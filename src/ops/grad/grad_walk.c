@@ -7,13 +7,16 @@
  */
 #include "base/cancel.h"
 #include "base/strbuf.h"
+#include "ops/grad/grad_control.h"
 #include "ops/grad/grad_rule.h"
 
 #include <string.h>
 
 enum {
-    MAX_NAMED = 8, /* nodes that one error lists */
-    SUM_INPUTS = 8 /* of one Sum */
+    MAX_NAMED = 8,      /* nodes that one error lists */
+    SUM_INPUTS = 8,     /* of one Sum */
+    MAX_INLINED = 256,  /* nodes of control flow that are replaced */
+    MAX_NODES = 1 << 18 /* of a graph in which more are replaced */
 };
 
 /* The cotangents of one value. */
@@ -254,10 +257,46 @@ static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs
     return CLG_OK;
 }
 
+/* Replaces the first control flow on the path for which that is possible; *out_done: there was one.
+ */
+static clg_status inline_first(graph *g, value_id y, const value_id *xs, size_t n_xs,
+                               bool *out_done)
+{
+    walk w;
+    *out_done = false;
+    clg_status status = walk_init(&w, g, 0);
+    if (status == CLG_OK) status = ops_infer_graph(g, NULL, &w.facts);
+    if (status == CLG_OK) {
+        w.reaches[y] = true;
+        mark_dependent(&w, xs, n_xs);
+        mark_reaching(&w);
+    }
+    for (size_t i = 0; i < w.end && status == CLG_OK && !*out_done; i++)
+        if (grad_is_control(&g->nodes[i]) && is_on_path(&w, &g->nodes[i]))
+            status = grad_inline_control(g, (node_id)i, w.facts, out_done);
+    walk_deinit(&w);
+    return status;
+}
+
+/* Replaces control flow on the path from xs to y, also that in bodies. */
+static clg_status inline_control(graph *g, value_id y, const value_id *xs, size_t n_xs)
+{
+    bool any = false;
+    for (size_t i = 0; i < g->n_nodes; i++) any = any || grad_is_control(&g->nodes[i]);
+    for (int n = 0; any && n < MAX_INLINED && g->n_nodes <= MAX_NODES; n++) {
+        CLG_TRY(inline_first(g, y, xs, n_xs, &any));
+        if (!any) break;
+        CLG_TRY(graph_compact(g));
+        CLG_TRY(ops_resolve(g));
+    }
+    return CLG_OK;
+}
+
 clg_status grad_build(graph *g, value_id y, value_id cotangent, const value_id *xs, size_t n_xs,
                       value_id *out_gradients)
 {
     walk w;
+    CLG_TRY(inline_control(g, y, xs, n_xs));
     clg_status status = walk_init(&w, g, 0);
     if (status == CLG_OK) status = ops_infer_graph(g, NULL, &w.facts);
     if (status == CLG_OK) status = go(&w, y, cotangent, xs, n_xs, out_gradients);

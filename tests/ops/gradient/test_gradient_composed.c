@@ -24,3 +24,5 @@ TEST(images_at_positions) { composed_check(context, "samples"); }
 TEST(transforms_and_determinants) { composed_check(context, "transforms"); }
 
 TEST(moved_windows_and_caches) { composed_check(context, "windows"); }
+
+TEST(control_flow_of_known_counts) { composed_check(context, "control"); }

@@ -284,6 +284,33 @@ static const gradient_case windows[] = {
      .first_only = true},
 };
 
+static const gradient_case control[] = {
+    {.text = "a: f64[2,3]; b: f64[3]; c = true; y = If(c) then_branch={t = Mul(a, b); out t} "
+             "else_branch={e = Neg(a); out e}; z = Exp(y);",
+     .dims = "2,3",
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "a: f64[2]; b: f64[2]; n = 3; c = true; "
+             "y, s = Loop(n, c, a) body={i: i64[]; k: b[]; h: f64[2]; m = Identity(k); "
+             "p = Mul(h, b); r = Sin(p); q = Tanh(r); out m r q}; t = ReduceSum(y); "
+             "z = Mul(s, t);",
+     .dims = "3,2",
+     .range = GRADIENT_INNER},
+    {.text = "h: f64[2]; x: f64[3,2]; w: f64[2]; y, s = Scan(h, x) num_scan_inputs=1 "
+             "scan_output_axes=[1] scan_input_directions=[1] scan_output_directions=[1] "
+             "body={g: f64[2]; u: f64[2]; m = Mul(g, w); p = Add(m, u); r = Tanh(p); "
+             "q = Exp(r); out r q}; t = ReduceSum(y); z = Mul(s, t);",
+     .dims = "2,3",
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "a: f64[2]; n = 2; c = true; "
+             "y = Loop(n, c, a) body={i: i64[]; k: b[]; h: f64[2]; "
+             "v = If(k) then_branch={t = Sin(h); out t} else_branch={e = Neg(h); out e}; out k v}; "
+             "z = Mul(y, y);",
+     .dims = "2",
+     .first_only = true},
+};
+
 static const gradient_case transforms[] = {
     {.text = "a: f64[N,5,1]; y = DFT(a); z = Mul(y, y);", .dims = "2,5,2", .opset = 20},
     {.text = "a: f64[1,4,3,2]; n = 6; z = DFT(a, n) axis=1 inverse=1;",
@@ -333,8 +360,8 @@ static const gradient_case transforms[] = {
 #cases, cases, sizeof cases / sizeof *cases                                                \
     }
 const gradient_group composed_groups[] = {
-    GROUP(attention), GROUP(microsoft_attention), GROUP(rotary),  GROUP(fused), GROUP(recurrent),
-    GROUP(samples),   GROUP(transforms),          GROUP(windows),
+    GROUP(attention), GROUP(microsoft_attention), GROUP(rotary),  GROUP(fused),   GROUP(recurrent),
+    GROUP(samples),   GROUP(transforms),          GROUP(windows), GROUP(control),
 };
 const size_t n_composed_groups = sizeof composed_groups / sizeof *composed_groups;
 
