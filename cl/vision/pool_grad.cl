@@ -7,7 +7,8 @@
 //
 // Parameters
 //   P_OP  what an output o gives to an element of its window
-//         0 g[o] to the first element that is y[o], the maximum
+//         0 g[o] to the first element that is y[o], the maximum; where that is NaN, to the first
+//           NaN
 //         1 g[o] / the number of elements of the window inside x
 //         2 g[o] / the number of elements of the window inside x and its padding
 //         3 g[o]
@@ -61,6 +62,9 @@ typedef struct {
     window_axis z, y, x;
 } window;
 
+// Returns whether an element is the maximum of a window.
+#define IS_TOP(element, top) ((element) == (top) || ((element) != (element) && (top) != (top)))
+
 #define POOL_GRAD_PARAMS                                                                           \
     __global const elem *g, const long g_off, __global const elem *x, const long x_off,            \
         __global const elem *y, const long y_off, __global elem *dx, const long dx_off,            \
@@ -83,8 +87,8 @@ static inline bool is_first(__global const elem *plane, const window v, const in
         for (int ky = v.y.first; ky < v.y.last; ++ky)
             for (int kx = v.x.first; kx < v.x.last; ++kx) {
                 const int z = v.z.start + kz * dd, y = v.y.start + ky * dh, x = v.x.start + kx * dw;
-                if (LOAD1(plane + ((long)z * h + y) * w + x) == top)
-                    return z == iz && y == iy && x == ix;
+                const num element = LOAD1(plane + ((long)z * h + y) * w + x);
+                if (IS_TOP(element, top)) return z == iz && y == iy && x == ix;
             }
     return false;
 }
@@ -116,7 +120,8 @@ __kernel void pool_grad(POOL_GRAD_PARAMS)
                         v.x = axis_at(ox, w, kw, sw, dw, pw, pw_end);
 #if P_OP == 0
                         const num top = LOAD1(y + y_off + line + ox);
-                        if (own != top || !is_first(from, v, dd, dh, dw, h, w, iz, iy, ix, top))
+                        if (!IS_TOP(own, top) ||
+                            !is_first(from, v, dd, dh, dw, h, w, iz, iy, ix, top))
                             continue;
 #elif P_OP == 1 || P_OP == 2
                         part /= (num)v.z.counted * (num)v.y.counted * (num)v.x.counted;
@@ -145,7 +150,8 @@ static inline long first_top(__global const elem *from, const num top, const win
             const long line = ((long)(v.z.start + kz * dd) * h + v.y.start + ky * dh) * w;
             for (int kx = v.x.last - 1; kx >= v.x.first; --kx) {
                 const long at = line + v.x.start + kx * dw;
-                found = LOAD1(from + at) == top ? at : found;
+                const num element = LOAD1(from + at);
+                found = IS_TOP(element, top) ? at : found;
             }
         }
     return found;

@@ -372,7 +372,7 @@ static const op_attribute microsoft_rotary_attributes[] = {
 
 #define ATTENTION(first, last, n_inputs, letters, attribute_list)                                  \
     {                                                                                              \
-        .name = "Attention", .grad = GRAD_LATER, .since = first,                                   \
+        .name = "Attention", .grad = GRAD_BY(grad_pass_attention), .since = first,                 \
         .batch = BATCH_AT("000m000", "0"), .until = last, OP_INPUTS(3, n_inputs, letters),         \
         OP_OUTPUTS(1, 4, "TTTT"), .types = types, .attributes = attribute_list,                    \
         .infer = attention_infer, .takes_strided = attention_takes, .lower = attention_lower       \
@@ -383,7 +383,7 @@ const op_row op_rows_attention[] = {
     ATTENTION(25, 0, 7, "TTTMTTI", attributes_25),
     ATTENTION(24, 24, 7, "TTTMTTI", attributes),
     {.name = "RotaryEmbedding",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_rotary),
      .batch = BATCH_AT("0tt0", "0"),
      .since = 23,
      OP_INPUTS(3, 4, "TTTI"),
@@ -394,7 +394,7 @@ const op_row op_rows_attention[] = {
      .lower = rotary_lower,
      .param = &onnx_inputs},
     {.name = "RotaryEmbedding",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_rotary),
      .batch = BATCH_AT("00", "0"),
      .domain = "com.microsoft",
      .since = 1,

@@ -538,7 +538,7 @@ static const op_attribute multi_attributes[] = {
 
 const op_row op_rows_attention_fused[] = {
     {.name = "Attention",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_microsoft_attention),
      .batch = BATCH_AT("0..010", "01"),
      .domain = "com.microsoft",
      .since = 1,
@@ -564,7 +564,7 @@ const op_row op_rows_attention_fused[] = {
      .lower = fused_lower,
      .param = &quantized_inputs},
     {.name = "MultiHeadAttention",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_multi_head_attention),
      .batch = BATCH_AT("000.0000", "0"),
      .domain = "com.microsoft",
      .since = 1,

@@ -59,7 +59,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_flex[] = {
     {.name = "FlexAttention",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_flex_attention),
      .domain = "ai.onnx.preview",
      .since = 1,
      OP_INPUTS(3, 3, "T"),

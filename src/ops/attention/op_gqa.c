@@ -318,7 +318,7 @@ static const op_attribute attributes[] = {
 
 const op_row op_rows_gqa[] = {
     {.name = "GroupQueryAttention",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_group_query_attention),
      .batch = BATCH_AT("000000...00", "0"),
      .domain = "com.microsoft",
      .since = 1,

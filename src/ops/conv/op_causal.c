@@ -80,7 +80,7 @@ static const op_types types[] = {
 
 const op_row op_rows_causal[] = {
     {.name = "CausalConvWithState",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_causal_conv),
      .batch = BATCH_AT("0..0", "0"),
      .since = 27,
      OP_INPUTS(2, 4, "T"),

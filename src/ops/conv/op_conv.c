@@ -75,7 +75,7 @@ const op_row op_rows_conv[] = {
      .attributes = fused_attributes,
      CONV},
     {.name = "FusedConv",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_fused_conv),
      .domain = "com.microsoft",
      .batch = BATCH_AT("0..0", "0"),
      .since = 1,

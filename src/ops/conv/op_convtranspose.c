@@ -409,7 +409,7 @@ const op_row op_rows_convtranspose[] = {
      .infer = transpose_infer,
      .lower = transpose_lower},
     {.name = "Col2Im",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_col2im),
      .batch = BATCH_FIRST,
      .since = 18,
      OP_INPUTS(3, 3, "TII"),

@@ -140,7 +140,7 @@ static const op_attribute attributes[] = {{"dilations", ATTRIBUTE_INTS, false, O
 
 const op_row op_rows_deform[] = {
     {.name = "DeformConv",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_deform_conv),
      .batch = BATCH_AT("0.0.0", "0"),
      .since = 19,
      OP_INPUTS(3, 5, "T"),

@@ -297,6 +297,30 @@ clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fa
     return CLG_OK;
 }
 
+clg_status ops_infer_added(const graph *g, size_t first, const value_fact *known, size_t n_known,
+                           value_fact **out_facts)
+{
+    *out_facts = NULL;
+    value_fact *facts = memory_zalloc(g->n_values, sizeof *facts);
+    gathered around = {0};
+    clg_status status = CLG_OK;
+    if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    start_facts(g, NULL, facts);
+    for (size_t v = 0; v < n_known; v++) {
+        tensor_free((tensor *)(uintptr_t)facts[v].known);
+        facts[v] = known[v];
+        take_known(&facts[v], known[v].known);
+    }
+    for (size_t i = first; i < g->n_nodes && status == CLG_OK; i++)
+        status = infer_into(g, &g->nodes[i], facts, &around);
+    memory_free(around.facts);
+    if (status != CLG_OK)
+        ops_facts_free(facts, g->n_values);
+    else
+        *out_facts = facts;
+    return status;
+}
+
 void ops_facts_free(value_fact *facts, size_t n)
 {
     for (size_t i = 0; facts && i < n; i++) tensor_free((tensor *)(uintptr_t)facts[i].known);

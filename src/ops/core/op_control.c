@@ -55,28 +55,30 @@ static const op_attribute join_attributes[] = {
 
 #define CONTROL_FLAGS (OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK)
 #define CONTROL(op_kind) (&(const op_control){op_kind})
-#define ROW_OF(row_flags, row_name, from, n_out, op_kind, ...)                                     \
+#define SEQUENCES "gradients do not pass through control flow and sequences"
+/* ops/grad/grad_control.c replaces the others */
+#define WHERE_KNOWN "gradients pass through it where its condition or number of iterations is known"
+#define ROW_OF(row_flags, reason, row_name, from, n_out, op_kind, ...)                             \
     {                                                                                              \
-        .name = row_name,                                                                          \
-        .grad = GRAD_NONE("gradients do not pass through control flow and sequences"),             \
-        .since = from, OP_OUTPUTS(1, n_out, "?"), .flags = row_flags, .infer = control_infer,      \
-        .param = CONTROL(op_kind), __VA_ARGS__                                                     \
+        .name = row_name, .grad = GRAD_NONE(reason), .since = from, OP_OUTPUTS(1, n_out, "?"),     \
+        .flags = row_flags, .infer = control_infer, .param = CONTROL(op_kind), __VA_ARGS__         \
     }
-#define ROW(...) ROW_OF(CONTROL_FLAGS, __VA_ARGS__)
+#define ROW(...) ROW_OF(CONTROL_FLAGS, SEQUENCES, __VA_ARGS__)
+#define ROW_KNOWN(...) ROW_OF(CONTROL_FLAGS, WHERE_KNOWN, __VA_ARGS__)
 #define ROW_LACKING(...) ROW_OF(CONTROL_FLAGS | OP_MAY_LACK, __VA_ARGS__)
 
 const op_row op_rows_control[] = {
-    ROW("If", 1, OP_ANY_NUMBER, CONTROL_IF, .batch = BATCH_BY(batch_pass_if, 0),
-        OP_INPUTS(1, 1, "B"), .types = bool_and_any, .attributes = if_attributes,
-        .check = if_check),
+    ROW_KNOWN("If", 1, OP_ANY_NUMBER, CONTROL_IF, .batch = BATCH_BY(batch_pass_if, 0),
+              OP_INPUTS(1, 1, "B"), .types = bool_and_any, .attributes = if_attributes,
+              .check = if_check),
     ROW_LACKING(
-        "Loop", 1, OP_ANY_NUMBER, CONTROL_LOOP,
+        WHERE_KNOWN, "Loop", 1, OP_ANY_NUMBER, CONTROL_LOOP,
         .batch = OP_BATCH(.pass = batch_pass_loop, .rows = BATCH_ALL & ~3u, .counts = BATCH_ALL),
         OP_INPUTS(2, OP_ANY_NUMBER, "IB?"), .types = loop_types, .attributes = loop_attributes),
-    ROW_LACKING("Scan", 8, OP_ANY_NUMBER, CONTROL_SCAN_8, OP_INPUTS(2, OP_ANY_NUMBER, "?"),
-                .until = 8, .attributes = scan_8_attributes),
-    ROW("Scan", 9, OP_ANY_NUMBER, CONTROL_SCAN, .batch = BATCH_BY(batch_pass_scan, BATCH_ALL),
-        OP_INPUTS(1, OP_ANY_NUMBER, "?"), .attributes = scan_attributes),
+    ROW_LACKING(SEQUENCES, "Scan", 8, OP_ANY_NUMBER, CONTROL_SCAN_8,
+                OP_INPUTS(2, OP_ANY_NUMBER, "?"), .until = 8, .attributes = scan_8_attributes),
+    ROW_KNOWN("Scan", 9, OP_ANY_NUMBER, CONTROL_SCAN, .batch = BATCH_BY(batch_pass_scan, BATCH_ALL),
+              OP_INPUTS(1, OP_ANY_NUMBER, "?"), .attributes = scan_attributes),
     ROW("SequenceMap", 17, OP_ANY_NUMBER, CONTROL_SEQUENCE_MAP, OP_INPUTS(1, OP_ANY_NUMBER, "?"),
         .attributes = loop_attributes),
     ROW("SequenceEmpty", 11, 1, CONTROL_SEQUENCE_EMPTY, OP_INPUTS(0, 0, NULL),

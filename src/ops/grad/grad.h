@@ -14,7 +14,9 @@
  * with the dtype and shape of xs[i]: zeros where y does not depend on it. y and xs are floats:
  * inputs, constants or results of nodes of g itself, not of its subgraphs. cotangent: a value of
  * y's dtype and shape by which its elements are multiplied before they are summed; VALUE_NONE: by
- * 1. New nodes are not resolved yet, and may be out of order (graph_compact).
+ * 1. New nodes are not resolved yet, and may be out of order (graph_compact). Control flow on the
+ * path is replaced by the nodes of its bodies, where conditions and numbers of iterations are
+ * known: ids of values stay, those of nodes do not.
  *
  * Errors: UNSUPPORTED_OPERATOR, which names every node through which the gradient would have to
  * pass and cannot, with the reason; UNSUPPORTED_DTYPE when y or one of xs is not float. */

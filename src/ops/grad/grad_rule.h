@@ -102,6 +102,7 @@ void grad_pass_topk(grad_node *c);
 void grad_pass_compress(grad_node *c);
 void grad_pass_reverse_sequence(grad_node *c);
 void grad_pass_onehot(grad_node *c);
+void grad_pass_tensor_scatter(grad_node *c);
 void grad_pass_range(grad_node *c);
 /* grad_resize.c */
 void grad_pass_resize(grad_node *c);
@@ -163,6 +164,32 @@ void grad_pass_sum_pool_grad(grad_node *c);
 /* grad_loss.c */
 void grad_pass_likelihood(grad_node *c);
 void grad_pass_cross_entropy(grad_node *c);
+/* grad_attention.c */
+void grad_pass_attention(grad_node *c);
+void grad_pass_flex_attention(grad_node *c);
+void grad_pass_rotary(grad_node *c);
+/* grad_attention_more.c */
+void grad_pass_microsoft_attention(grad_node *c);
+void grad_pass_multi_head_attention(grad_node *c);
+void grad_pass_group_query_attention(grad_node *c);
+/* grad_recurrent.c */
+void grad_pass_recurrent(grad_node *c); /* RNN, GRU and LSTM */
+/* grad_sample.c */
+void grad_pass_grid_sample(grad_node *c);
+void grad_pass_affine_grid(grad_node *c);
+void grad_pass_roi_align(grad_node *c);
+/* grad_fused.c */
+void grad_pass_fused_conv(grad_node *c);
+void grad_pass_fused_gemm(grad_node *c);
+void grad_pass_embed_layernorm(grad_node *c);
+void grad_pass_causal_conv(grad_node *c);
+/* grad_deform.c */
+void grad_pass_deform_conv(grad_node *c);
+/* grad_transform.c */
+void grad_pass_dft(grad_node *c);
+void grad_pass_stft(grad_node *c);
+void grad_pass_det(grad_node *c);
+void grad_pass_col2im(grad_node *c);
 
 /* ---- for the functions (grad_node.c) --------------------------------------------------------- */
 
@@ -238,6 +265,33 @@ value_id grad_add_at(grad_node *c, const char *op_type, value_id zeros, value_id
 value_id grad_add_rows(grad_node *c, value_id v, int rank, int axis, value_id places, value_id n);
 /* Sets the cotangent of input i; without effect where it is not wanted. Once for each input. */
 void grad_give(grad_node *c, size_t i, value_id cotangent);
+/* A rule by other operators: the nodes of the graph from `first` on, which the rule has added from
+ * the node's inputs, compute outputs of the node once more (made[k] is output k; VALUE_NONE: not),
+ * and the cotangents pass through them. Gives all inputs. The node itself stays as it is, with its
+ * own kernels; what the gradient reads is computed again. */
+void grad_through(grad_node *c, size_t first, size_t n, const value_id *made);
+
+/* ---- shorthand for rules by other operators -------------------------------------------------- */
+
+/* Returns v as elements of a dtype. */
+value_id grad_cast(grad_node *c, value_id v, clg_dtype dtype);
+/* Returns a constant scalar of a dtype. */
+value_id grad_number_of(grad_node *c, clg_dtype dtype, double number);
+/* Returns v with axes of size 1 at these places of the result. */
+value_id grad_unsqueeze(grad_node *c, value_id v, size_t n, const int64_t *axes);
+/* Returns v with its axes in another order. */
+value_id grad_permute(grad_node *c, value_id v, size_t n, const int64_t *perm);
+/* Returns v reshaped; as Reshape has it, 0 keeps a size and -1 is what remains. */
+value_id grad_reshape(grad_node *c, value_id v, size_t n, const int64_t *dims);
+/* Returns v reshaped to the concatenation of lists of sizes. */
+value_id grad_reshape_to(grad_node *c, value_id v, size_t n, const value_id *lists);
+value_id grad_concat(grad_node *c, int64_t axis, size_t n, const value_id *parts);
+/* Returns elements from, from + step, ... before `to` along an axis, as Slice has it. */
+value_id grad_slice(grad_node *c, value_id v, int64_t axis, int64_t from, int64_t to, int64_t step);
+/* Returns elements from `from` up to before `to`, lists of one int64, along an axis. */
+value_id grad_slice_at(grad_node *c, value_id v, int64_t axis, value_id from, value_id to);
+/* Returns 0, 1, ... size - 1 as int64; size is a list of one. */
+value_id grad_indices(grad_node *c, value_id size);
 
 /* Returns the value of a formula (grad_formula.c), such as "g * (1 - y * y)" or
  * "s = Sigmoid(x); Where(x > 0, g, g * alpha * s)": definitions, then an expression of + - * /,

@@ -123,3 +123,36 @@ void grad_pass_range(grad_node *c)
         grad_give(c, 2, grad_reshape_like(c, sum, grad_in(c, 2)));
     }
 }
+
+/* ---- TensorScatter --------------------------------------------------------------------------- */
+
+/* Each element is one of the update or of the cache: the update's start is given for each of the
+ * batch. */
+void grad_pass_tensor_scatter(grad_node *c)
+{
+    const size_t first = c->graph->n_nodes;
+    const int rank = grad_rank(c, 0);
+    const value_id past = grad_in(c, 0), update = grad_in(c, 1);
+    int64_t axis = node_int(&c->node, "axis", -2), others[CLG_MAX_RANK], rows[CLG_MAX_RANK];
+    size_t n = 0;
+    if (axis < 0) axis += rank;
+    for (int64_t i = 0; i < rank; i++) {
+        if (i != axis) others[n++] = i;
+        rows[i] = i + 1;
+    }
+    const value_id size = grad_size_along(c, past, axis), zero = grad_number_of(c, CLG_INT64, 0);
+    value_id at = grad_unsqueeze(c, grad_indices(c, size), n, others);
+    if (grad_in(c, 2) != VALUE_NONE)
+        at = GRAD_ADD(c, "Sub", at, grad_unsqueeze(c, grad_in(c, 2), (size_t)rank - 1, rows));
+    if (strcmp(node_string(&c->node, "mode", "linear"), "circular") == 0)
+        at = GRAD_ADD(c, "Mod", at, size);
+    const value_id length = grad_size_along(c, update, axis);
+    const value_id written = GRAD_ADD(c, "And", GRAD_ADD(c, "GreaterOrEqual", at, zero),
+                                      GRAD_ADD(c, "Less", at, length));
+    const value_id last = GRAD_ADD(c, "Sub", length, grad_number_of(c, CLG_INT64, 1));
+    const value_id index = GRAD_ADD(c, "Max", GRAD_ADD(c, "Min", at, last), zero);
+    value_id v = GRAD_ADD(c, "GatherElements", update, grad_expand_like(c, index, past));
+    v = grad_set_int(c, v, "axis", axis);
+    const value_id y = GRAD_ADD(c, "Where", written, v, past);
+    grad_through(c, first, 1, &y);
+}

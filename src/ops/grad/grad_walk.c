@@ -7,14 +7,16 @@
  */
 #include "base/cancel.h"
 #include "base/strbuf.h"
+#include "ops/grad/grad_control.h"
 #include "ops/grad/grad_rule.h"
 
 #include <string.h>
 
 enum {
-    MAX_NAMED = 8,  /* nodes that one error lists */
-    SUM_INPUTS = 8, /* of one Sum */
-    MAX_INPUTS = OP_ANY_NUMBER
+    MAX_NAMED = 8,      /* nodes that one error lists */
+    SUM_INPUTS = 8,     /* of one Sum */
+    MAX_INLINED = 256,  /* nodes of control flow that are replaced */
+    MAX_NODES = 1 << 18 /* of a graph in which more are replaced */
 };
 
 /* The cotangents of one value. */
@@ -26,12 +28,13 @@ typedef struct parts {
 typedef struct walk {
     graph *graph;
     value_fact *facts;
-    size_t n_values; /* before the walk */
-    bool *depends;   /* by value: on one of xs */
-    bool *reaches;   /* by value: the result depends on it */
-    parts *parts;    /* by value */
-    value_id *given; /* by input of the node at hand */
-    size_t given_capacity;
+    size_t n_values;              /* before the walk */
+    size_t first, end;            /* the nodes that count; those added later do not */
+    bool *depends;                /* by value: on one of xs */
+    bool *reaches;                /* by value: the result depends on it */
+    parts *parts;                 /* by value */
+    value_id *given, *cotangents; /* by input and by output of the node at hand */
+    size_t given_capacity, cotangents_capacity;
 } walk;
 
 static bool is_float(const walk *w, value_id v) { return dtype_is_float(w->facts[v].dtype); }
@@ -59,7 +62,7 @@ static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
 {
     const graph *g = w->graph;
     for (size_t i = 0; i < n_xs; i++) w->depends[xs[i]] = true;
-    for (size_t i = 0; i < g->n_nodes; i++) {
+    for (size_t i = w->first; i < w->end; i++) {
         const node *n = &g->nodes[i];
         const op_row *row = n->op;
         if (n->removed || is_zero(n) || !node_uses_marked(n, w->depends)) continue;
@@ -70,11 +73,10 @@ static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
     }
 }
 
-static void mark_reaching(walk *w, value_id y)
+static void mark_reaching(walk *w)
 {
     const graph *g = w->graph;
-    w->reaches[y] = true;
-    for (size_t i = g->n_nodes; i-- > 0;) {
+    for (size_t i = w->end; i-- > w->first;) {
         const node *n = &g->nodes[i];
         bool reaches = false;
         for (size_t k = 0; k < n->n_outputs && !n->removed; k++)
@@ -113,7 +115,7 @@ static clg_status check_rules(const walk *w)
     size_t n_found = 0;
     strbuf names;
     strbuf_init(&names, 4096);
-    for (size_t i = 0; i < w->graph->n_nodes; i++) {
+    for (size_t i = w->first; i < w->end; i++) {
         const node *n = &w->graph->nodes[i];
         const char *reason = is_on_path(w, n) ? reason_of(n) : NULL;
         if (!reason) continue;
@@ -166,14 +168,11 @@ static value_id join_parts(grad_node *c, parts *p)
 
 static clg_status visit(walk *w, node_id id)
 {
-    value_id cotangents[MAX_INPUTS];
     const node *n = &w->graph->nodes[id];
     const op_row *row = n->op;
     if (!row || !row->grad || !row->grad->rule) /* check_rules refused it */
         return error_set(CLG_ERROR_INTERNAL, "a %s has no gradient", n->op_type);
-    if (n->n_outputs > MAX_INPUTS)
-        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "a node of %zu outputs has no gradient",
-                         n->n_outputs);
+    CLG_TRY(MEMORY_RESERVE(w->cotangents, w->cotangents_capacity, n->n_outputs + 1));
     CLG_TRY(MEMORY_RESERVE(w->given, w->given_capacity, n->n_inputs + 1));
     for (size_t i = 0; i < n->n_inputs; i++) w->given[i] = VALUE_NONE;
     grad_node c = {.graph = w->graph,
@@ -183,13 +182,13 @@ static clg_status visit(walk *w, node_id id)
                    .facts = w->facts,
                    .n_facts = w->n_values,
                    .depends = w->depends,
-                   .cotangents = cotangents,
+                   .cotangents = w->cotangents,
                    .given = w->given};
     bool has_cotangent = false;
     for (size_t k = 0; k < c.node.n_outputs; k++) {
         const value_id v = c.node.outputs[k];
-        cotangents[k] = v == VALUE_NONE ? VALUE_NONE : join_parts(&c, &w->parts[v]);
-        has_cotangent = has_cotangent || cotangents[k] != VALUE_NONE;
+        w->cotangents[k] = v == VALUE_NONE ? VALUE_NONE : join_parts(&c, &w->parts[v]);
+        has_cotangent = has_cotangent || w->cotangents[k] != VALUE_NONE;
     }
     if (c.status == CLG_OK && has_cotangent) row->grad->rule(&c);
     CLG_TRY(c.status);
@@ -200,14 +199,14 @@ static clg_status visit(walk *w, node_id id)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static clg_status walk_init(walk *w, graph *g)
+/* Facts are set by the caller. */
+static clg_status walk_init(walk *w, graph *g, size_t first)
 {
-    *w = (walk){.graph = g, .n_values = g->n_values};
+    *w = (walk){.graph = g, .n_values = g->n_values, .first = first, .end = g->n_nodes};
     w->depends = memory_zalloc(g->n_values + 1, sizeof *w->depends);
     w->reaches = memory_zalloc(g->n_values + 1, sizeof *w->reaches);
     w->parts = memory_zalloc(g->n_values + 1, sizeof *w->parts);
-    if (!w->depends || !w->reaches || !w->parts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    return ops_infer_graph(g, NULL, &w->facts);
+    return w->depends && w->reaches && w->parts ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static void walk_deinit(walk *w)
@@ -218,6 +217,21 @@ static void walk_deinit(walk *w)
     memory_free(w->depends);
     memory_free(w->reaches);
     memory_free(w->given);
+    memory_free(w->cotangents);
+}
+
+/* Goes through the nodes, from the last one. The cotangents of the results are parts already, and
+ * the results are marked as reaching. */
+static clg_status go_back(walk *w, const value_id *xs, size_t n_xs)
+{
+    mark_dependent(w, xs, n_xs);
+    mark_reaching(w);
+    CLG_TRY(check_rules(w));
+    for (size_t i = w->end; i-- > w->first;) {
+        CLG_TRY(cancel_check("differentiating the graph"));
+        if (is_on_path(w, &w->graph->nodes[i])) CLG_TRY(visit(w, (node_id)i));
+    }
+    return CLG_OK;
 }
 
 static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs, size_t n_xs,
@@ -230,16 +244,11 @@ static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs
                       .node = {.label = "the gradient", .name = "", .op_type = "Gradient"}};
     CLG_TRY(check_float(w, y, "the result"));
     for (size_t i = 0; i < n_xs; i++) CLG_TRY(check_float(w, xs[i], "the value"));
-    mark_dependent(w, xs, n_xs);
-    mark_reaching(w, y);
-    CLG_TRY(check_rules(w));
+    w->reaches[y] = true;
     if (cotangent == VALUE_NONE) cotangent = grad_fill_like(&ends, y, 1);
     CLG_TRY(ends.status);
     CLG_TRY(add_part(w, y, cotangent));
-    for (size_t i = w->graph->n_nodes; i-- > 0;) {
-        CLG_TRY(cancel_check("differentiating the graph"));
-        if (is_on_path(w, &w->graph->nodes[i])) CLG_TRY(visit(w, (node_id)i));
-    }
+    CLG_TRY(go_back(w, xs, n_xs));
     for (size_t i = 0; i < n_xs; i++) {
         out_gradients[i] = join_parts(&ends, &w->parts[xs[i]]);
         if (out_gradients[i] == VALUE_NONE) out_gradients[i] = grad_fill_like(&ends, xs[i], 0);
@@ -248,12 +257,102 @@ static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs
     return CLG_OK;
 }
 
+/* Replaces the first control flow on the path for which that is possible; *out_done: there was one.
+ */
+static clg_status inline_first(graph *g, value_id y, const value_id *xs, size_t n_xs,
+                               bool *out_done)
+{
+    walk w;
+    *out_done = false;
+    clg_status status = walk_init(&w, g, 0);
+    if (status == CLG_OK) status = ops_infer_graph(g, NULL, &w.facts);
+    if (status == CLG_OK) {
+        w.reaches[y] = true;
+        mark_dependent(&w, xs, n_xs);
+        mark_reaching(&w);
+    }
+    for (size_t i = 0; i < w.end && status == CLG_OK && !*out_done; i++)
+        if (grad_is_control(&g->nodes[i]) && is_on_path(&w, &g->nodes[i]))
+            status = grad_inline_control(g, (node_id)i, w.facts, out_done);
+    walk_deinit(&w);
+    return status;
+}
+
+/* Replaces control flow on the path from xs to y, also that in bodies. */
+static clg_status inline_control(graph *g, value_id y, const value_id *xs, size_t n_xs)
+{
+    bool any = false;
+    for (size_t i = 0; i < g->n_nodes; i++) any = any || grad_is_control(&g->nodes[i]);
+    for (int n = 0; any && n < MAX_INLINED && g->n_nodes <= MAX_NODES; n++) {
+        CLG_TRY(inline_first(g, y, xs, n_xs, &any));
+        if (!any) break;
+        CLG_TRY(graph_compact(g));
+        CLG_TRY(ops_resolve(g));
+    }
+    return CLG_OK;
+}
+
 clg_status grad_build(graph *g, value_id y, value_id cotangent, const value_id *xs, size_t n_xs,
                       value_id *out_gradients)
 {
     walk w;
-    clg_status status = walk_init(&w, g);
+    CLG_TRY(inline_control(g, y, xs, n_xs));
+    clg_status status = walk_init(&w, g, 0);
+    if (status == CLG_OK) status = ops_infer_graph(g, NULL, &w.facts);
     if (status == CLG_OK) status = go(&w, y, cotangent, xs, n_xs, out_gradients);
     walk_deinit(&w);
     return status;
+}
+
+/* ---- rules by other operators ---------------------------------------------------------------- */
+
+/* Finds the entries of the nodes from w->first on. */
+static clg_status resolve_new(const walk *w)
+{
+    for (size_t i = w->first; i < w->end; i++) {
+        node *n = &w->graph->nodes[i];
+        n->op = ops_find(n->domain, n->op_type, n->opset);
+        if (!n->op)
+            return error_set(CLG_ERROR_INTERNAL, "a rule adds %s of opset %lld, which is unknown",
+                             n->op_type, (long long)n->opset);
+        CLG_TRY(ops_check_node(n));
+    }
+    return CLG_OK;
+}
+
+/* Gives the inputs what the walk found for them: once for each value. */
+static void give_found(grad_node *c, walk *w)
+{
+    for (size_t i = 0; i < c->node.n_inputs && c->status == CLG_OK; i++) {
+        const value_id v = grad_in(c, i);
+        if (!grad_wants(c, i)) continue;
+        const value_id found = join_parts(c, &w->parts[v]);
+        w->parts[v].count = 0;
+        if (found != VALUE_NONE) grad_give(c, i, found);
+    }
+}
+
+void grad_through(grad_node *c, size_t first, size_t n, const value_id *made)
+{
+    walk w;
+    const size_t n_inputs = c->node.n_inputs;
+    if (c->status != CLG_OK) return;
+    clg_status status = walk_init(&w, c->graph, first);
+    value_id *xs = memory_zalloc(n_inputs + 1, sizeof *xs);
+    size_t n_xs = 0;
+    if (status == CLG_OK && !xs) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n_inputs && status == CLG_OK; i++)
+        if (grad_wants(c, i)) xs[n_xs++] = grad_in(c, i);
+    if (status == CLG_OK) status = resolve_new(&w);
+    if (status == CLG_OK) status = ops_infer_added(c->graph, first, c->facts, c->n_facts, &w.facts);
+    for (size_t k = 0; k < n && status == CLG_OK; k++) {
+        if (made[k] == VALUE_NONE || grad_cotangent(c, k) == VALUE_NONE) continue;
+        w.reaches[made[k]] = true;
+        status = add_part(&w, made[k], grad_cotangent(c, k));
+    }
+    if (status == CLG_OK) status = go_back(&w, xs, n_xs);
+    c->status = status;
+    give_found(c, &w);
+    memory_free(xs);
+    walk_deinit(&w);
 }

@@ -64,7 +64,7 @@ static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
 
 const op_row op_rows_det[] = {
     {.name = "Det",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_det),
      .batch = OP_BATCH(.pass = batch_pass_drop, .rows = 1, .fallback = -2, .onward = true),
      .since = 11,
      OP_INPUTS(1, 1, "T"),

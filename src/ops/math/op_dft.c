@@ -332,7 +332,7 @@ static const op_attribute stft_17[] = {{"onesided", ATTRIBUTE_INT, false, OP_BOO
 
 const op_row op_rows_dft[] = {
     {.name = "DFT",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_dft),
      .since = 17,
      .until = 19,
      OP_INPUTS(1, 2, "TL"),
@@ -341,7 +341,7 @@ const op_row op_rows_dft[] = {
      .lower = dft_lower,
      TRANSFORM},
     {.name = "DFT",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_dft),
      .since = 20,
      OP_INPUTS(1, 3, "TLA"),
      .attributes = dft_20,
@@ -349,7 +349,7 @@ const op_row op_rows_dft[] = {
      .lower = dft_lower,
      TRANSFORM},
     {.name = "STFT",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_stft),
      .batch = BATCH_FIRST,
      .since = 17,
      OP_INPUTS(2, 4, "TLTL"),

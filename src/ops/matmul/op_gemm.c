@@ -356,7 +356,7 @@ const op_row op_rows_gemm[] = {
      MATMUL},
     {.name = "FusedGemm",
      MICROSOFT,
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_fused_gemm),
      OP_INPUTS(2, 3, "T"),
      .types = fused_types,
      .attributes = microsoft_gemm_attributes,

@@ -410,7 +410,7 @@ const op_row op_rows_scatter[] = {
      ND,
      .attributes = nd_18},
     {.name = "TensorScatter",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_tensor_scatter),
      .batch = BATCH_AT("000", "0"),
      .since = 24,
      OP_INPUTS(2, 3, "TTI"),

@@ -138,7 +138,7 @@ static const op_attribute lstm_7[] = {ATTRIBUTES, INPUT_FORGET, {0}},
 
 #define ROW(row_name, kind, first, last, n_in, n_out, attribute_list)                              \
     {                                                                                              \
-        .name = row_name, .grad = GRAD_LATER, .since = first, .until = last,                       \
+        .name = row_name, .grad = GRAD_BY(grad_pass_recurrent), .since = first, .until = last,     \
         OP_INPUTS(3, n_in, "TTTTIT"), OP_OUTPUTS(0, n_out, "T"), .types = types,                   \
         .attributes = attribute_list, .check = recurrent_check, .infer = recurrent_infer,          \
         .batch = BATCH_BY(batch_pass_recurrent, BATCH_ALL), .lower = recurrent_lower,              \

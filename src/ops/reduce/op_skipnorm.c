@@ -324,7 +324,7 @@ const op_row op_rows_skipnorm[] = {
      .lower = skip_lower,
      .param = &simple_inputs},
     {.name = "EmbedLayerNormalization",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_embed_layernorm),
      .batch = BATCH_AT("00.....00", "0"),
      MICROSOFT,
      OP_INPUTS(1, 9, "IITTTTTII"),

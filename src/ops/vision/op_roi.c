@@ -153,7 +153,7 @@ static const op_attribute pool_attributes[] = {
     {0}};
 
 #define ALIGN                                                                                      \
-    .name = "RoiAlign", .grad = GRAD_LATER,                                                        \
+    .name = "RoiAlign", .grad = GRAD_BY(grad_pass_roi_align),                                      \
     .batch = BATCH_NEVER("its indices select among all rows"), OP_INPUTS(3, 3, "TTI"),             \
     OP_OUTPUTS(1, 1, "T"), .types = types, .infer = align_infer, .lower = align_lower
 

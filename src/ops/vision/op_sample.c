@@ -174,7 +174,7 @@ static const op_attribute affine_attributes[] = {
 
 const op_row op_rows_sample[] = {
     {.name = "GridSample",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_grid_sample),
      .batch = BATCH_AT("00", "0"),
      .since = 16,
      OP_INPUTS(2, 2, "TG"),
@@ -184,7 +184,7 @@ const op_row op_rows_sample[] = {
      .infer = sample_infer,
      .lower = sample_lower},
     {.name = "AffineGrid",
-     .grad = GRAD_LATER,
+     .grad = GRAD_BY(grad_pass_affine_grid),
      .batch = OP_BATCH(.pass = batch_pass_at, .rows = BATCH_ALL, .counts = 2, .inputs = "0.",
                        .outputs = "0"),
      .since = 20,

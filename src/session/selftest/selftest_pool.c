@@ -227,7 +227,7 @@ static void add_first(const window_axis *a, const int64_t o[3], double part, int
 {
     for (int64_t i = 0; i < window_count_in(a); i++) {
         const int64_t at[3] = {i / a[2].in / a[1].in, i / a[2].in % a[1].in, i % a[2].in};
-        bool inside = x[base + i] == top;
+        bool inside = x[base + i] == top || (isnan(x[base + i]) && isnan(top));
         for (int k = 0; k < 3 && inside; k++) {
             const window_range over = windows_over(&a[k], at[k]);
             inside = o[k] >= over.first && o[k] <= over.last && is_tap(&a[k], at[k], o[k]);

@@ -12,6 +12,7 @@
 
 #include <clgraph/gradient.h>
 
+#include <math.h>
 #include <string.h>
 
 static int open_group(void **state)
@@ -108,6 +109,10 @@ TEST(conventions_where_there_is_no_derivative)
     expect_gradient("x: f32[N]; d = [1,1,4]; r = Reshape(x, d); p = MaxPool(r) kernel_shape=[3]; "
                     "f = [-1]; z = Reshape(p, f); out z",
                     4, (const float[]){5, 5, 5, 5}, (const float[]){1, 1, 0, 0});
+    /* a NaN is the maximum */
+    expect_gradient("x: f32[N]; d = [1,1,4]; r = Reshape(x, d); p = MaxPool(r) kernel_shape=[3]; "
+                    "f = [-1]; z = Reshape(p, f); out z",
+                    4, (const float[]){5, NAN, 1, 2}, (const float[]){0, 2, 0, 0});
     /* the norm of zeros */
     expect_gradient("x: f32[N]; d = [1,1,4]; r = Reshape(x, d); p = LpPool(r) kernel_shape=[2] "
                     "strides=[2]; f = [-1]; z = Reshape(p, f); out z",
@@ -202,6 +207,18 @@ TEST(rules_refuse_what_they_do_not_know)
         {18, "x: f32[1,2,2,2,2]; z = LRN(x) size=3; out z", "its input has 5 axes"},
         {18, "x: f32[4,4]; p: i64[2]; a: i64[1]; z = Pad(x, p, _, a) mode=edge; out z",
          "the axes are not known"},
+        {18, "x: f32[N,1,2]; w = f32[1,2,2]; r = f32[1,2,2]; z = RNN(x, w, r) hidden_size=2; out z",
+         "the number of its time steps or hidden units is not known"},
+        {18, "x: f32[1,1,4,4]; r = f32[1,4]; i = [0]; z = RoiAlign(x, r, i); out z",
+         "with sampling_ratio 0 its samples depend on the regions"},
+        {24, "x: f32[1,1,2,2]; k = f32[1,1,3,2]; m = f32[2,2]; z = Attention(x, k, k, m); out z",
+         "its mask has fewer keys than there are"},
+        {18,
+         "x: f32[1,1,2]; p = f32[1,1,3,2]; i = [3]; l = Cast(i) to=6; j = [4]; t = Cast(j) to=6; "
+         "z = com.microsoft.GroupQueryAttention(x, x, x, p, p, l, t) num_heads=1 kv_num_heads=1; "
+         "out z",
+         "its past may have keys"},
+        {18, "x: f32[40,40]; z = Det(x); out z", "its matrices have more than 32 rows"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         clg_model *none = NULL, *m = graph_text_model(cases[i].opset, cases[i].text);
@@ -216,12 +233,13 @@ TEST(what_cannot_be_differentiated_is_named)
 {
     clg_model *none = NULL,
               *m = graph_text_model(
-                  18,
-                  "x: f32[1,2,4,4]; c = Det(x); s = Unique(c); z = Relu(s); i: i64[2]; j = Abs(i); "
-                  "out z j");
-    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "2 nodes have no gradient: the node of 'c' (Det, opset 18): it has no rule yet; "
-                 "the node of 's' (Unique, opset 18)");
+                  18, "x: f32[1,2,4,4]; r = f32[1,5]; c = MaxRoiPool(x, r) pooled_shape=[2,2]; s = "
+                      "Unique(c); z = Relu(s); i: i64[2]; j = Abs(i); "
+                      "out z j");
+    assert_error(
+        clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+        "2 nodes have no gradient: the node of 'c' (MaxRoiPool, opset 18): it has no rule yet; "
+        "the node of 's' (Unique, opset 18)");
     assert_null(none);
     /* from an intermediate value after them */
     assert_ok(clg_model_gradient(m, "z", NAMES("s"), 1, &none));
@@ -290,15 +308,16 @@ TEST(quantised_numbers_are_refused)
     clg_model_free(m);
 }
 
-/* Control flow on the path is refused by name; beside it it stays. */
+/* Control flow on the path, with a condition that is not known, is refused by name; beside it it
+ * stays. */
 TEST(control_flow)
 {
     static const float x[2] = {1, 3}, wanted[2] = {2, 6};
     clg_model *none,
-        *m = graph_text_model(18, "x: f32[N]; c = true; y = If(c) then_branch={t = Exp(x); out t} "
+        *m = graph_text_model(18, "x: f32[N]; c: b[]; y = If(c) then_branch={t = Exp(x); out t} "
                                   "else_branch={e = Neg(x); out e}; z = Mul(y, x); out z");
     assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "(If, opset 18): gradients do not pass through control flow");
+                 "(If, opset 18): gradients pass through it where its condition or number of");
     clg_model_free(m);
     expect_gradient("x: f32[N]; c = true; k = f32[1]; y = If(c) then_branch={t = Exp(k); out t} "
                     "else_branch={e = Neg(k); out e}; q = Mul(x, x); z = Add(q, y); out z",
@@ -315,6 +334,24 @@ static clg_status differentiate(void *user)
         assert_null(gradient);
     clg_model_free(gradient);
     return status;
+}
+
+static clg_status differentiate_composed(void *user)
+{
+    clg_model *gradient = NULL;
+    const clg_status status = clg_model_gradient(user, "z", NAMES("x", "r"), 2, &gradient);
+    clg_model_free(gradient);
+    return status;
+}
+
+TEST(each_allocation_of_composed_rules_fails_in_turn)
+{
+    clg_model *m = graph_text_model(
+        18, "x: f32[2,N,2]; w = f32[1,6,2]; r = f32[1,6,2]; l: i32[N]; n = 2; c = true; "
+            "y = Loop(n, c, x) body={i: i64[]; k: b[]; h: f32[2,2,2]; o = Sin(h); out k o}; "
+            "z = GRU(y, w, r, _, l) hidden_size=2; out z");
+    assert_true(fault_loop(differentiate_composed, m) > 50);
+    clg_model_free(m);
 }
 
 TEST(each_allocation_fails_in_turn)

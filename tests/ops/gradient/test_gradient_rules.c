@@ -5,6 +5,7 @@
  */
 #include "support/unit.h"
 
+#include "support/cases/gradient/composed_cases.h"
 #include "support/cases/gradient/layer_cases.h"
 #include "support/fixtures/pocl_context.h"
 
@@ -359,24 +360,7 @@ static const gradient_case graphs[] = {
      .dims = "2,3"},
 };
 
-/* Compares all gradients with kernels of the SIMD class, and second derivatives of every other
- * case; with those of the SIMT class, which are compiled anew, every third. All with
- * CLG_TEST_SHARE=all. */
-static void check_all(const gradient_case *cases, size_t n)
-{
-    const char *share = getenv("CLG_TEST_SHARE");
-    const bool all = share && strcmp(share, "all") == 0;
-    for (size_t i = 0; i < n; i++) {
-        gradient_case c = cases[i];
-        c.first_only = !all && i % 2 == 1;
-        gradient_case_check(context, CLG_KERNELS_SIMD, &c);
-        if (!all && i % 3 != 0) continue;
-        c.first_only = !all;
-        gradient_case_check(context, CLG_KERNELS_SIMT, &c);
-    }
-}
-
-#define CHECK_ALL(cases) check_all((cases), sizeof(cases) / sizeof(cases)[0])
+#define CHECK_ALL(cases) gradient_cases_check(context, (cases), sizeof(cases) / sizeof(cases)[0])
 
 TEST(pointwise_operators) { CHECK_ALL(pointwise); }
 
@@ -400,19 +384,25 @@ TEST(scatters_and_selections) { CHECK_ALL(places); }
 
 TEST(resizes_of_images) { CHECK_ALL(resizes); }
 
-TEST(normalisations) { check_all(layer_norms, n_layer_norms); }
+TEST(normalisations) { gradient_cases_check(context, layer_norms, n_layer_norms); }
 
-TEST(normalisations_of_other_kinds) { check_all(layer_more_norms, n_layer_more_norms); }
+TEST(normalisations_of_other_kinds)
+{
+    gradient_cases_check(context, layer_more_norms, n_layer_more_norms);
+}
 
-TEST(poolings) { check_all(layer_pools, n_layer_pools); }
+TEST(poolings) { gradient_cases_check(context, layer_pools, n_layer_pools); }
 
 TEST(classification_losses) { CHECK_ALL(losses); }
 
-TEST(convolutions_of_each_dimensionality) { check_all(layer_convolutions, n_layer_convolutions); }
+TEST(convolutions_of_each_dimensionality)
+{
+    gradient_cases_check(context, layer_convolutions, n_layer_convolutions);
+}
 
 TEST(convolutions_that_are_transposed)
 {
-    check_all(layer_transposed_convolutions, n_layer_transposed_convolutions);
+    gradient_cases_check(context, layer_transposed_convolutions, n_layer_transposed_convolutions);
 }
 
 TEST(graphs_of_several_nodes) { CHECK_ALL(graphs); }
@@ -428,6 +418,14 @@ static bool any_has(const gradient_case *cases, size_t n, const char *words)
 #define ANY_HAS(cases, words) any_has((cases), sizeof(cases) / sizeof *(cases), (words))
 #define ANY_LAYER_HAS(name, words) any_has(layer_##name, n_layer_##name, (words))
 
+/* Returns whether one of the groups of composed operators has the words. */
+static bool composed_has(const char *words)
+{
+    for (size_t i = 0; i < n_composed_groups; i++)
+        if (any_has(composed_groups[i].cases, composed_groups[i].n, words)) return true;
+    return false;
+}
+
 /* Returns whether a case has a node "= NAME(...)", or "= DOMAIN.NAME(...)". */
 static bool has_case(const char *domain, const char *name)
 {
@@ -439,7 +437,7 @@ static bool has_case(const char *domain, const char *name)
            ANY_HAS(places, node) || ANY_HAS(resizes, node) || ANY_HAS(losses, node) ||
            ANY_HAS(graphs, node) || ANY_LAYER_HAS(norms, node) || ANY_LAYER_HAS(more_norms, node) ||
            ANY_LAYER_HAS(pools, node) || ANY_LAYER_HAS(convolutions, node) ||
-           ANY_LAYER_HAS(transposed_convolutions, node);
+           ANY_LAYER_HAS(transposed_convolutions, node) || composed_has(node);
 }
 
 /* Internal operators are in the gradients of the others. */

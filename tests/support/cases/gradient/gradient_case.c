@@ -193,3 +193,17 @@ void gradient_case_check(clg_context *context, clg_kernel_class kernels, const g
     clg_model_free(first);
     clg_model_free(m);
 }
+
+void gradient_cases_check(clg_context *context, const gradient_case *cases, size_t n)
+{
+    const char *share = getenv("CLG_TEST_SHARE");
+    const bool all = share && strcmp(share, "all") == 0;
+    for (size_t i = 0; i < n; i++) {
+        gradient_case c = cases[i];
+        c.first_only = cases[i].first_only || (!all && i % 2 == 1);
+        gradient_case_check(context, CLG_KERNELS_SIMD, &c);
+        if (!all && i % 3 != 0) continue;
+        c.first_only = cases[i].first_only || !all;
+        gradient_case_check(context, CLG_KERNELS_SIMT, &c);
+    }
+}

@@ -35,4 +35,8 @@ typedef struct gradient_case {
  * derivative by more than 1e-6, of the larger of 1 and the largest of them. */
 void gradient_case_check(clg_context *context, clg_kernel_class kernels, const gradient_case *c);
 
+/* Checks n cases with kernels of the SIMD class, and second derivatives of every other case; with
+ * those of the SIMT class, which are compiled anew, every third. All with CLG_TEST_SHARE=all. */
+void gradient_cases_check(clg_context *context, const gradient_case *cases, size_t n);
+
 #endif
