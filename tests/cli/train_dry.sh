@@ -12,7 +12,7 @@ bytes() { sed -E 's/[0-9.]+ [kMG]?B/N B/'; }
 field() { sed -nE "s/^  \"$1\": ([0-9]+),?/\1/p"; }
 
 show bytes -- "${dry[@]}"
-show bytes -- "${dry[@]}" --head 4 --freeze-rest --batch 8
+show bytes -- "${dry[@]}" --head 12 --freeze-rest --batch 8
 show json_keys -- "${dry[@]}" --json
 
 echo "== what costs memory"
