@@ -7,8 +7,8 @@
  *
  * and so ConvTransposeDataGrad and ConvTransposeFilterGrad. The data gradient of each is the other
  * convolution, with the sizes of the forward one, and is computed by its kernels; that of a Conv
- * with strides of 1 is also the convolution of g with the weight rotated by half a turn. The
- * attribute `winograd` of ConvDataGrad is that of FusedConv.
+ * with strides of 1 is also the convolution of g with the weight rotated by half a turn, see
+ * decision 70. The attribute `winograd` of ConvDataGrad is that of FusedConv.
  */
 #include "base/checked.h"
 #include "ops/conv/conv.h"
