@@ -186,11 +186,14 @@ typedef struct clg_train_options {
     uint64_t seed;
     bool step_metrics; /* steps count right predictions: a few kernels more, of losses of classes */
     clg_on_nan on_nan;
+    /* What the caller says about the data and their order, lines of "NAME VALUE"; checkpoints keep
+     * it, and clg_trainer_load refuses one with another text. NULL: none. */
+    const char *data_settings;
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL,          \
-            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false, CLG_ON_NAN_STOP                       \
+            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false, CLG_ON_NAN_STOP, NULL                 \
     }
 
 typedef struct clg_train_stats {

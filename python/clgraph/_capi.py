@@ -571,6 +571,7 @@ class clg_train_options(Structure):
         ("seed", c_uint64),
         ("step_metrics", c_bool),
         ("on_nan", c_int),
+        ("data_settings", c_char_p),
     ]
 
 

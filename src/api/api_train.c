@@ -72,6 +72,7 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
         .seed = given->seed,
         .has_step_metrics = given->step_metrics,
         .on_nan = given->on_nan,
+        .data_settings = given->data_settings,
         .n_batches = given->accumulate ? given->accumulate : 1};
     API_OPTIONS(given->loss, out->loss);
     API_OPTIONS(given->optimizer, out->update.options);

@@ -58,6 +58,7 @@ static void write_settings(const clg_trainer *t, strbuf *out)
                    {"on_nan", t->on_nan}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         strbuf_printf(out, "%s %.17g\n", numbers[i].name, numbers[i].number);
+    strbuf_append(out, t->data_settings);
 }
 
 static int length_of_line(const char *text, size_t n)

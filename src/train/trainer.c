@@ -328,7 +328,10 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
     t->loss.output = t->loss.target = NULL;
     t->loss.weights = NULL;
     t->n_batches = options->n_batches;
-    const clg_status status = make(t, owner, options);
+    const char *data = options->data_settings ? options->data_settings : "";
+    t->data_settings = memory_strdup(data);
+    const clg_status status =
+        t->data_settings ? make(t, owner, options) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK)
         *out_trainer = t;
     else
@@ -356,5 +359,6 @@ void trainer_free(clg_trainer *t)
     model_free(t->with_loss);
     model_free(t->model);
     context_free(t->device);
+    memory_free(t->data_settings);
     memory_free(t);
 }

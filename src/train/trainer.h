@@ -57,7 +57,8 @@ struct clg_trainer {
     uint64_t n_steps, n_skipped; /* n_skipped of n_steps had no update */
     gradient_watch watch;
     clg_on_nan on_nan;
-    uint64_t seed; /* of random numbers in steps */
+    uint64_t seed;       /* of random numbers in steps */
+    char *data_settings; /* of the options */
 };
 
 /* What clg_trainer_create takes, with everything decided. */
@@ -71,6 +72,7 @@ typedef struct trainer_options {
     uint64_t seed;
     bool has_step_metrics;
     clg_on_nan on_nan;
+    const char *data_settings; /* lines of text; NULL: none */
     exec_options exec;
     clg_cancel *cancel;
     clg_progress_callback progress;

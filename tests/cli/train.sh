@@ -136,6 +136,8 @@ show "${labelled[@]}" --train nothing -o a.onnx -q
 show "${labelled[@]}" --validation 1 -o a.onnx -q
 show "${labelled[@]}" --resume -o a.onnx -q
 show "${labelled[@]}" --lr 0.5 --epochs 6 --validation 0.2 --checkpoint three.npz --resume -o a.onnx -q
+show "${labelled[@]}" --epochs 6 --validation 0.2 --batch 16 --checkpoint three.npz --resume -o a.onnx -q
+show "${labelled[@]}" --epochs 6 --validation 0.2 --augment flip --checkpoint three.npz --resume -o a.onnx -q
 i64 2 0 | npy '<i8' '(2,)' >short.npy
 show train digits.onnx -i heldout.npy --target short.npy --loss cross-entropy -o a.onnx -q
 show "${labelled[@]}" --optimizer sgd --lr 1e30 --epochs 3 -o a.onnx -q 2>&1 | sed -E 's/step [0-9]+ is -?[a-z]+/step N is not finite/; s/; the first.*/; the first .../'

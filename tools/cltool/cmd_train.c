@@ -157,6 +157,17 @@ static int open_data(training *t)
     return CODE_DONE;
 }
 
+/* Describes the data and their order for checkpoints; the caller frees the text. */
+static char *data_settings(const training *t)
+{
+    const train_data *d = &t->data;
+    return must_printf("data.seed %llu\ndata.rows %llu\ndata.validation %llu\ndata.batch %zu\n"
+                       "data.augment %s\n",
+                       (unsigned long long)d->seed, (unsigned long long)d->n_rows,
+                       (unsigned long long)d->n_validation, d->batch,
+                       t->options->augment ? t->options->augment : "none");
+}
+
 static int open_trainer(training *t)
 {
     const options *o = t->options;
@@ -180,13 +191,18 @@ static int open_trainer(training *t)
     int code = train_words_modes(o, &given);
     if (code == CODE_DONE && !t->engine.context) code = engine_open(o, false, &t->engine.context);
     if (code != CODE_DONE) return code;
+    char *settings = data_settings(t);
+    given.data_settings = settings;
     interrupt_begin_computing();
     const clg_status status =
         clg_trainer_create(t->engine.context, t->engine.model, &given, &t->trainer);
     interrupt_end_computing();
     output_progress_clear();
-    if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
-    return o->resume ? train_best_resume(&t->best, &t->data, t->engine.context, &given) : CODE_DONE;
+    if (status != CLG_OK) code = fail_status(status, STAGE_READ, NULL);
+    if (code == CODE_DONE && o->resume)
+        code = train_best_resume(&t->best, &t->data, t->engine.context, &given);
+    free(settings);
+    return code;
 }
 
 /* Sets the trainer's inputs to the first batch; *out_n: its rows. */

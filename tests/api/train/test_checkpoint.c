@@ -139,19 +139,22 @@ TEST(checkpoint__of_other_options)
 {
     const char *path = scratch_path("other.npz");
     settings s = usual(CLG_OPTIMIZER_SGD);
+    s.train.data_settings = "batch 5\nrows 5\n";
     clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
     step(t, 0);
     assert_ok(clg_trainer_save(t, path));
     clg_trainer_free(t);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         static const char *const words[] = {"it has 'optimizer.momentum 0.75', the trainer "
                                             "'optimizer.momentum 0.5'",
-                                            "'schedule.rate 0.0625'", "'clip_norm 2'", "'loss 5'"};
+                                            "'schedule.rate 0.0625'", "'clip_norm 2'", "'loss 5'",
+                                            "it has 'rows 5', the trainer 'rows 7'"};
         settings other = usual(CLG_OPTIMIZER_SGD);
         if (i == 0) other.optimizer.momentum = 0.5;
         if (i == 1) other.schedule.rate = 0.0625;
         if (i == 2) other.train.clip_norm = 2;
         if (i == 3) other.loss.kind = CLG_LOSS_L1;
+        other.train.data_settings = i == 4 ? "batch 5\nrows 7\n" : s.train.data_settings;
         t = open_trainer(&other, CLG_FLOAT32);
         expect_refused(t, path, CLG_ERROR_INVALID_ARGUMENT, words[i]);
         clg_trainer_free(t);
