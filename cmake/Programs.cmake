@@ -10,6 +10,7 @@ if(CLG_BUILD_TOOLS)
     target_include_directories(cltool PRIVATE
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train")
     target_link_libraries(cltool PRIVATE
