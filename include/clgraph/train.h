@@ -161,8 +161,9 @@ typedef struct clg_train_options {
     const clg_optimizer_options *optimizer; /* NULL: SGD */
     const clg_schedule_options *schedule;   /* NULL: a constant rate of 1e-3 */
     /* Names of initializers, where '*' matches any characters and '?' one. Parameters are the float
-     * initializers that influence the loss, that match one of `train` (NULL: all) and none of
-     * `freeze`. */
+     * initializers that influence the loss, that match one of `train` (NULL: all but those without
+     * a dimension, which are constants of formulas) and none of `freeze`. Settings of operators,
+     * such as the ratio of Dropout, are none. */
     const char *const *train;
     size_t n_train;
     const char *const *freeze;

@@ -8,10 +8,34 @@
 
 #include <string.h>
 
+/* Operators whose later inputs are not parameters: statistics of data, which no gradient method
+ * makes, and settings, which weight decay would change where no gradient does. */
+static const struct {
+    const char *op_type;
+    size_t n_first; /* inputs that may be parameters */
+} with_settings[] = {
+    {"BatchNormalization", 3}, /* then mean and variance */
+    {"Clip", 1},               /* bounds */
+    {"Dropout", 1},            /* ratio, mode */
+    {"Pad", 1},                /* pads, value, axes */
+    {"Resize", 1},             /* region, scales, sizes */
+    {"Upsample", 1},           /* scales */
+};
+
 static void need(void *user, value_id v) { ((bool *)user)[v] = true; }
 
-/* Nodes are in topological order. Mean and variance of BatchNormalization are not parameters: no
- * gradient method makes statistics of data. */
+static void need_inputs(const node *n, bool *is_needed)
+{
+    for (size_t k = 0; k < sizeof with_settings / sizeof *with_settings; k++) {
+        if (strcmp(n->op_type, with_settings[k].op_type) != 0) continue;
+        for (size_t i = 0; i < n->n_inputs && i < with_settings[k].n_first; i++)
+            is_needed[n->inputs[i]] = true;
+        return;
+    }
+    node_visit_uses(n, need, is_needed);
+}
+
+/* Nodes are in topological order. */
 void parameters_mark_needed(const graph *g, const char *loss, bool *is_needed)
 {
     is_needed[graph_find_value(g, loss)] = true;
@@ -20,12 +44,7 @@ void parameters_mark_needed(const graph *g, const char *loss, bool *is_needed)
         bool is = false;
         for (size_t k = 0; k < n->n_outputs; k++)
             is = is || (n->outputs[k] != VALUE_NONE && is_needed[n->outputs[k]]);
-        if (!is) continue;
-        if (strcmp(n->op_type, "BatchNormalization") != 0) {
-            node_visit_uses(n, need, is_needed);
-            continue;
-        }
-        for (size_t k = 0; k < n->n_inputs && k < 3; k++) is_needed[n->inputs[k]] = true;
+        if (is) need_inputs(n, is_needed);
     }
 }
 
@@ -91,13 +110,16 @@ clg_status parameters_list(const clg_model *m, const bool *is_marked, const char
     return status;
 }
 
-/* Leaves only those values marked that are parameters by dtype and patterns. */
+/* Leaves only those values marked that are parameters by dtype, rank and patterns. Numbers without
+ * a dimension are what exporters make of constants in formulas, such as an exponent or an epsilon,
+ * unless the caller names them. */
 static void choose(const clg_model *m, const parameter_patterns *patterns, bool *is_marked)
 {
     for (size_t i = 0; i < m->n_initializers; i++) {
         const clg_port *port = &m->initializers[i];
         bool *is = &is_marked[m->initializer_ids[i]];
-        *is = *is && dtype_is_float(port->dtype) && parameters_match(patterns, port->name);
+        *is = *is && dtype_is_float(port->dtype) && (port->rank > 0 || patterns->n_train > 0) &&
+              parameters_match(patterns, port->name);
     }
 }
 

@@ -6,6 +6,7 @@
  */
 #include "support/unit.h"
 
+#include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
 #include "support/fixtures/train/linear_model.h"
 #include "support/literals.h"
@@ -323,6 +324,31 @@ TEST(trainer__lists_its_parameters)
     assert_ok(clg_trainer_step(t, NULL));
     assert_error(clg_trainer_get_parameter(t, "bias", &v), CLG_ERROR_NOT_FOUND, "'bias'");
     clg_trainer_free(t);
+}
+
+/* Settings of operators are no parameters, numbers without a dimension where they are named. */
+TEST(trainer__constants_of_formulas_are_no_parameters)
+{
+    static const char *const all = "*";
+    clg_model *m = graph_text_model(
+        15, "x: f32[2,3]; w = f32[3,4]; s = f32[]; low = f32[]; r = f32[]; z = f32[]; "
+            "h = MatMul(x, w); p = Mul(h, s); q = Clip(p, low); d = Dropout(q, r); "
+            "k = [0,1,0,1]; y = Pad(d, k, z); out y");
+    for (int named = 0; named < 2; named++) {
+        clg_trainer *t;
+        clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
+        clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
+        loss.kind = CLG_LOSS_MSE;
+        options.loss = &loss;
+        options.train = &all;
+        options.n_train = (size_t)named;
+        assert_ok(clg_trainer_create(context, m, &options, &t));
+        assert_int_equal(clg_trainer_n_parameters(t), 1 + named);
+        assert_string_equal(clg_trainer_parameter(t, 0)->name, "w");
+        if (named) assert_string_equal(clg_trainer_parameter(t, 1)->name, "s");
+        clg_trainer_free(t);
+    }
+    clg_model_free(m);
 }
 
 TEST(trainer__parameters_can_be_set)
