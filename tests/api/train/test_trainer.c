@@ -408,7 +408,7 @@ TEST(trainer__gives_the_trained_model)
 TEST(trainer__same_bits_in_each_run)
 {
     double first[LINEAR_ALL], other[LINEAR_ALL];
-    for (int run = 0; run < 3; run++) {
+    for (int run = 0; run < 5; run++) {
         trial k = trial_of(CLG_OPTIMIZER_ADAMW);
         k.dtype = CLG_FLOAT32;
         k.clip_norm = 0.25;
