@@ -82,6 +82,19 @@ timeout -s INT 0.7 "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ende
 [ -e ended.onnx ] || "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ended.npz --resume -q >/dev/null
 cmp all.onnx ended.onnx && echo "the same file"
 
+echo "== a disk that is full"
+cp three.npz full.npz
+(
+  trap '' XFSZ
+  ulimit -f 8 # KiB a file: too little for the weights
+  "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 --checkpoint full.npz --every 1 --resume -o full.onnx -q 2>&1
+  echo "exit $?"
+) | sed -E 's/: [A-Z][a-z ]+$/: REASON/'
+cmp three.npz full.npz && echo "the checkpoint is as it was"
+find . -name '*full*' | sort
+"$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o full.onnx --checkpoint full.npz --resume -q >/dev/null
+cmp whole.onnx full.onnx && echo "the same file"
+
 echo "== a part of the weights"
 "$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --train '11.*' -q --json | fixed
 "$CLTOOL" "${labelled[@]}" --epochs 1 -o part.onnx --freeze '*.weight' -q --json --force | fixed
