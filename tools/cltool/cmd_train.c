@@ -93,6 +93,25 @@ static int end_epoch(training *t, uint64_t epoch)
     return code;
 }
 
+/* Shows on a terminal where the training is: loss and accuracy of the epoch so far, rate, rows a
+ * second, and the time that is left. */
+static void show_progress(const training *t, uint64_t epoch, const clg_train_stats *stats)
+{
+    char accuracy[32] = "";
+    if (!output_progress_due() || t->n_rows == 0) return;
+    const double now = now_ms(), right = share(t->n_right, t->n_counted);
+    const double left_s = (now - t->begun_ms) / (double)(stats->step - t->first_step) *
+                          (double)(t->n_steps - stats->step) / 1000;
+    if (!isnan(right)) (void)snprintf(accuracy, sizeof accuracy, " (%.1f %%)", 100 * right);
+    char *text = must_printf(
+        "epoch %llu  step %llu/%llu  loss %.4g%s  rate %.3g  %.0f rows/s  %.0f:%02.0f left",
+        (unsigned long long)epoch + 1, (unsigned long long)stats->step,
+        (unsigned long long)t->n_steps, t->sum / (double)t->n_rows, accuracy, stats->rate,
+        (double)t->n_rows / ((now - t->started_ms) / 1000), floor(left_s / 60), fmod(left_s, 60));
+    output_progress_text(text);
+    free(text);
+}
+
 static int step(training *t, uint64_t epoch)
 {
     clg_train_stats stats = CLG_TRAIN_STATS_INIT;
@@ -114,7 +133,7 @@ static int step(training *t, uint64_t epoch)
         t->n_counted += stats.n_counted;
     }
     t->n_open = 0;
-    output_progress("steps", (size_t)stats.step, (size_t)t->n_steps);
+    show_progress(t, epoch, &stats);
     code = log_line(
         t, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "step", (json_int_t)stats.step, "epoch",
                      (json_int_t)epoch + 1, "loss", output_json_real(stats.loss), "accuracy",
@@ -132,7 +151,8 @@ static int train(training *t)
     const uint64_t per_step = training_batches_of_step(t);
     const uint64_t n_batches = train_data_batches(&t->data), end = t->n_steps * per_step;
     const uint64_t first = clg_trainer_n_steps(t->trainer) * per_step;
-    const double start = t->started_ms = now_ms();
+    const double start = t->begun_ms = t->started_ms = now_ms();
+    t->first_step = clg_trainer_n_steps(t->trainer);
     int code = train_reader_start(&t->data, false, first, end, &t->reader);
     for (uint64_t b = first; b < end && code == CODE_DONE; b++) {
         code = step(t, b / n_batches);

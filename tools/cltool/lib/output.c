@@ -16,9 +16,11 @@
 #include <string.h>
 
 #define PROGRESS_AFTER_MS 300
+#define PROGRESS_EVERY_MS 50 /* terminals are slow */
 
 static bool is_quiet, may_colour, shows_progress, progress_is_shown;
 static double progress_since_ms; /* 0: no work in progress */
+static double progress_shown_ms; /* when it was shown last */
 
 void output_setup(bool quiet)
 {
@@ -68,18 +70,32 @@ void output_warning(const char *format, ...)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-void output_progress(const char *what, size_t done, size_t total)
+bool output_progress_due(void)
 {
-    if (!shows_progress) return;
-    if (progress_since_ms == 0) progress_since_ms = now_ms();
-    if (now_ms() - progress_since_ms < PROGRESS_AFTER_MS) return; /* short work shows no progress */
-    if (total > 0) {
-        (void)fprintf(stderr, "\r\033[K%s %zu/%zu", what, done, total);
-    } else {
-        (void)fprintf(stderr, "\r\033[K%s %zu", what, done);
-    }
+    if (!shows_progress) return false;
+    const double now = now_ms();
+    if (progress_since_ms == 0) progress_since_ms = now;
+    if (now - progress_since_ms < PROGRESS_AFTER_MS) return false; /* short work shows none */
+    return now - progress_shown_ms >= PROGRESS_EVERY_MS;
+}
+
+void output_progress_text(const char *text)
+{
+    (void)fprintf(stderr, "\r\033[K%s", text);
     (void)fflush(stderr);
     progress_is_shown = true;
+    progress_shown_ms = now_ms();
+}
+
+void output_progress(const char *what, size_t done, size_t total)
+{
+    char text[256];
+    if (!output_progress_due()) return;
+    if (total > 0)
+        (void)snprintf(text, sizeof text, "%s %zu/%zu", what, done, total);
+    else
+        (void)snprintf(text, sizeof text, "%s %zu", what, done);
+    output_progress_text(text);
 }
 
 void output_progress_clear(void)

@@ -23,8 +23,13 @@ void output_note(const char *format, ...) TOOL_PRINTF(1, 2);
 /* As output_note, even when quiet. */
 void output_warning(const char *format, ...) TOOL_PRINTF(1, 2);
 
-/* Shows progress as one line that is overwritten, on terminals only. total 0: unknown. */
+/* Shows progress as one line that is overwritten, on terminals only and not too often. total 0:
+ * unknown. */
 void output_progress(const char *what, size_t done, size_t total);
+/* Returns whether progress would be shown now, for a text that costs something to make. */
+bool output_progress_due(void);
+/* Shows a text as output_progress does, whenever it is called. */
+void output_progress_text(const char *text);
 void output_progress_clear(void);
 /* The callback for clg_session_options.progress and clg_session_prepare: shows progress. After
  * Ctrl-C, returns false, which cancels the work. */

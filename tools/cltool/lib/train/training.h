@@ -28,9 +28,11 @@ typedef struct training {
     train_reader *reader;
     double idle_share; /* part of the time for which data were waited for */
     train_log *log;
-    uint64_t n_steps; /* of the whole training */
-    size_t n_parts;   /* into which --memory divides a batch; 1: none */
-    double started_ms;
+    uint64_t n_steps;            /* of the whole training */
+    size_t n_parts;              /* into which --memory divides a batch; 1: none */
+    uint64_t first_step;         /* done before this command */
+    double begun_ms;             /* when its first step began */
+    double started_ms;           /* when the epoch's first step began */
     double sum;                  /* of losses of rows in this epoch */
     uint64_t n_rows;             /* of its steps */
     uint64_t n_open;             /* of the batches of the step in progress */
