@@ -71,7 +71,7 @@ static int end_epoch(training *t, uint64_t epoch)
     if (code != CODE_DONE) return code;
     const double validated = t->data.n_validation > 0 ? validation.loss : (double)NAN,
                  validated_accuracy = share(validation.n_right, validation.n_counted);
-    output_progress_clear();
+    output_progress_hide();
     if (!t->options->json) {
         (void)printf("epoch %llu", (unsigned long long)epoch + 1);
         print_measures("loss", loss, accuracy);

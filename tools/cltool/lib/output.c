@@ -98,10 +98,15 @@ void output_progress(const char *what, size_t done, size_t total)
     output_progress_text(text);
 }
 
-void output_progress_clear(void)
+void output_progress_hide(void)
 {
     if (progress_is_shown) (void)fputs("\r\033[K", stderr);
     progress_is_shown = false;
+}
+
+void output_progress_clear(void)
+{
+    output_progress_hide();
     progress_since_ms = 0;
 }
 

@@ -30,6 +30,8 @@ void output_progress(const char *what, size_t done, size_t total);
 bool output_progress_due(void);
 /* Shows a text as output_progress does, whenever it is called. */
 void output_progress_text(const char *text);
+/* Removes the line; work goes on, or ends. */
+void output_progress_hide(void);
 void output_progress_clear(void);
 /* The callback for clg_session_options.progress and clg_session_prepare: shows progress. After
  * Ctrl-C, returns false, which cancels the work. */
