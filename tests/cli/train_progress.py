@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a training on a terminal, and interrupts it once it has shown its progress.
 
-    train_progress.py CLTOOL ARGUMENT...
+train_progress.py CLTOOL ARGUMENT...
 """
 
 import os
