@@ -171,8 +171,7 @@ static inline void add_window(__global elem *to, const num part, const window v,
     for (int kz = v.z.first; kz < v.z.last; ++kz)
         for (int ky = v.y.first; ky < v.y.last; ++ky) {
             const long line = ((long)(v.z.start + kz * dd) * h + v.y.start + ky * dh) * w;
-            for (int kx = v.x.first; kx < v.x.last; ++kx)
-                to[line + v.x.start + kx * dw] += each;
+            for (int kx = v.x.first; kx < v.x.last; ++kx) to[line + v.x.start + kx * dw] += each;
         }
 }
 
