@@ -170,8 +170,9 @@ clg_status graph_add_result(graph *g, const char *domain, const char *op_type, i
 #define GRAPH_ADDED_OPSET 13
 /* Adds a value called `name`, or "NAME_2" and so on where the graph has one. */
 clg_status graph_add_named(graph *g, const char *name, value_id *out_value);
-/* Adds a constant of shape []. */
+/* Add a constant of shape []; graph_add_int: of an integer or bool dtype. */
 clg_status graph_add_number(graph *g, clg_dtype dtype, double number, value_id *out_value);
+clg_status graph_add_int(graph *g, clg_dtype dtype, int64_t number, value_id *out_value);
 /* Adds an int64 constant of shape [n]. */
 clg_status graph_add_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
 /* Appends an output to the node: a value that nothing defines yet. */

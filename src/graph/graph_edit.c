@@ -97,6 +97,14 @@ clg_status graph_add_named(graph *g, const char *name, value_id *out_value)
     return status;
 }
 
+/* Adds the scalar t, whose reference it takes. */
+static clg_status add_scalar(graph *g, tensor *t, value_id *out_value)
+{
+    const clg_status status = graph_add_constant(g, "", t, out_value);
+    tensor_free(t);
+    return status;
+}
+
 clg_status graph_add_number(graph *g, clg_dtype dtype, double number, value_id *out_value)
 {
     const shape scalar = shape_scalar();
@@ -104,9 +112,17 @@ clg_status graph_add_number(graph *g, clg_dtype dtype, double number, value_id *
     *out_value = VALUE_NONE;
     CLG_TRY(tensor_create(dtype, &scalar, &t));
     tensor_set_float(t, 0, number);
-    const clg_status status = graph_add_constant(g, "", t, out_value);
-    tensor_free(t);
-    return status;
+    return add_scalar(g, t, out_value);
+}
+
+clg_status graph_add_int(graph *g, clg_dtype dtype, int64_t number, value_id *out_value)
+{
+    const shape scalar = shape_scalar();
+    tensor *t;
+    *out_value = VALUE_NONE;
+    CLG_TRY(tensor_create(dtype, &scalar, &t));
+    tensor_set_int(t, 0, number);
+    return add_scalar(g, t, out_value);
 }
 
 clg_status graph_cut(graph *g, value_id v)

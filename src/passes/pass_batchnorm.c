@@ -46,8 +46,9 @@ static clg_status add_factor(const fold *f, value_id *out_factor)
 {
     value_id epsilon, sum, root, scale = f->graph->nodes[f->norm].inputs[1],
                                  var = f->graph->nodes[f->norm].inputs[4];
-    CLG_TRY(
-        rewrite_float(f->graph, node_float(&f->graph->nodes[f->norm], "epsilon", 1e-5f), &epsilon));
+    CLG_TRY(graph_add_number(f->graph, CLG_FLOAT32,
+                             (double)node_float(&f->graph->nodes[f->norm], "epsilon", 1e-5f),
+                             &epsilon));
     CLG_TRY(rewrite_add(f->graph, "Add", 2, (value_id[]){var, epsilon}, &sum));
     CLG_TRY(rewrite_add(f->graph, "Sqrt", 1, &sum, &root));
     return rewrite_add(f->graph, "Div", 2, (value_id[]){scale, root}, out_factor);
@@ -81,7 +82,7 @@ static clg_status add_bias(const fold *f, value_id factor, value_id *out_bias)
     } else {
         if (beta != 1.0f) {
             value_id factor_beta;
-            CLG_TRY(rewrite_float(f->graph, beta, &factor_beta));
+            CLG_TRY(graph_add_number(f->graph, CLG_FLOAT32, (double)beta, &factor_beta));
             CLG_TRY(rewrite_add(f->graph, "Mul", 2, (value_id[]){old, factor_beta}, &old));
         }
         CLG_TRY(rewrite_add(f->graph, "Sub", 2, (value_id[]){old, mean}, &centred));

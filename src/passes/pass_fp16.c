@@ -205,8 +205,10 @@ static clg_status add_cast(halving *h, value_id from, clg_dtype to, value_id out
 static clg_status narrow(halving *h, value_id v, value_id *out_half)
 {
     value_id clipped;
-    if (h->low == VALUE_NONE) CLG_TRY(rewrite_float(h->graph, -LARGEST_HALF, &h->low));
-    if (h->high == VALUE_NONE) CLG_TRY(rewrite_float(h->graph, LARGEST_HALF, &h->high));
+    if (h->low == VALUE_NONE)
+        CLG_TRY(graph_add_number(h->graph, CLG_FLOAT32, -(double)LARGEST_HALF, &h->low));
+    if (h->high == VALUE_NONE)
+        CLG_TRY(graph_add_number(h->graph, CLG_FLOAT32, (double)LARGEST_HALF, &h->high));
     CLG_TRY(rewrite_add(h->graph, "Clip", 3, (value_id[]){v, h->low, h->high}, &clipped));
     CLG_TRY(graph_add_value(h->graph, "", out_half));
     return add_cast(h, clipped, CLG_FLOAT16, *out_half);

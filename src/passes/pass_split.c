@@ -230,13 +230,8 @@ static bool is_lookup(const graph_info *s, const node *n)
 /* Adds an integer scalar of the indices' dtype. */
 static clg_status add_index(splitting *s, int64_t number, value_id *out_value)
 {
-    const shape scalar = shape_scalar();
-    tensor *t;
-    CLG_TRY(tensor_create(s->info->facts[s->graph->nodes[s->node].inputs[1]].dtype, &scalar, &t));
-    tensor_set_int(t, 0, number);
-    const clg_status status = graph_add_constant(s->graph, "", t, out_value);
-    tensor_free(t);
-    return status;
+    const clg_dtype dtype = s->info->facts[s->graph->nodes[s->node].inputs[1]].dtype;
+    return graph_add_int(s->graph, dtype, number, out_value);
 }
 
 /* Adds a node of the default domain that applies op_type to x and a number. */

@@ -115,17 +115,6 @@ clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char 
     return CLG_OK;
 }
 
-clg_status rewrite_float(graph *g, float number, value_id *out_value)
-{
-    shape dims = shape_scalar();
-    tensor *t;
-    CLG_TRY(tensor_create(CLG_FLOAT32, &dims, &t));
-    tensor_set_float(t, 0, (double)number);
-    clg_status status = graph_add_constant(g, "", t, out_value);
-    tensor_free(t);
-    return status;
-}
-
 clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs)
 {
     value_id *copy = arena_alloc(&g->memory, n_inputs + 1, sizeof *copy);

@@ -49,8 +49,6 @@ clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const val
 clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char *op_type,
                         int64_t opset, size_t n_inputs, const value_id *inputs,
                         value_id *out_value);
-/* Adds a float32 scalar constant. */
-clg_status rewrite_float(graph *g, float number, value_id *out_value);
 /* Replaces the inputs of node n. */
 clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs);
 /* Replaces node n in place by another operator without attributes; its outputs stay. `domain` and

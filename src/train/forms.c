@@ -283,17 +283,6 @@ static bool dropout_trains(const graph *g, const node *n)
     return !training || (training->n_elements > 0 && tensor_get_int(training, 0) != 0);
 }
 
-static clg_status add_bool(graph *g, bool is, value_id *out_value)
-{
-    const shape scalar = shape_scalar();
-    tensor *t;
-    CLG_TRY(tensor_create(CLG_BOOL, &scalar, &t));
-    tensor_set_int(t, 0, is);
-    const clg_status status = graph_add_constant(g, "", t, out_value);
-    tensor_free(t);
-    return status;
-}
-
 /* Sets *ratio to the share that is dropped: the input, or a constant of the attribute. */
 static clg_status find_ratio(graph *g, const node *n, value_id *ratio)
 {
@@ -317,7 +306,7 @@ static clg_status set_dropout(graph *g, node_id id, const uint32_t *uses, bool t
                          "%s: before opset 10 its mask is not bool, and cannot be trained",
                          node_text(&old, shown));
     if (trains) CLG_TRY(find_ratio(g, &old, &inputs[1]));
-    if (trains) CLG_TRY(add_bool(g, true, &inputs[2]));
+    if (trains) CLG_TRY(graph_add_int(g, CLG_BOOL, true, &inputs[2]));
     graph_remove_node(g, id);
     CLG_TRY(graph_add_node(g, "", "Dropout", old.name, trains ? 3 : 1, inputs, has_mask ? 2 : 1,
                            old.outputs, &made));

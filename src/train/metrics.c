@@ -37,14 +37,8 @@ static value_id count(adding *a, value_id v)
 /* Returns for each target whether it is not ignore_index. */
 static value_id find_counted(adding *a, value_id target, int64_t ignore_index)
 {
-    const shape scalar = shape_scalar();
-    tensor *t;
     value_id ignored = VALUE_NONE;
-    if (a->status == CLG_OK) a->status = tensor_create(CLG_INT64, &scalar, &t);
-    if (a->status != CLG_OK) return VALUE_NONE;
-    tensor_set_int(t, 0, ignore_index);
-    a->status = graph_add_constant(a->graph, "", t, &ignored);
-    tensor_free(t);
+    if (a->status == CLG_OK) a->status = graph_add_int(a->graph, CLG_INT64, ignore_index, &ignored);
     const value_id is = add(a, "Equal", 2, (value_id[]){target, ignored});
     return add(a, "Not", 1, &is);
 }

@@ -11,6 +11,7 @@
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/train/linear_model.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 #include "support/scratch.h"
 
@@ -261,20 +262,15 @@ TEST(train_faults__each_allocation_of_a_diagnosis)
 /* A failure in a step leaves the running statistics as they were, or the whole step done. */
 static void fail_each_of_statistics(void (*arm)(size_t n), bool (*has_failed)(void))
 {
-    clg_trainer *t;
     clg_value *v, *x = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS, LINEAR_IN),
                                       LINEAR_ROWS * LINEAR_IN, linear_x, 0);
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m =
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.train.accumulate = 2;
+    s.train.batchnorm = CLG_FORM_TRAINING;
+    clg_trainer *t = trainer_setup_open(
+        &s, context,
         graph_text_model(15, "x: f64[N,3]; s = f64[3]; b = f64[3]; m = f64[3]; v = f64[3]; "
-                             "y = BatchNormalization(x, s, b, m, v); out y");
-    loss.kind = CLG_LOSS_MSE;
-    options.loss = &loss;
-    options.accumulate = 2;
-    options.batchnorm = CLG_FORM_TRAINING;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
+                             "y = BatchNormalization(x, s, b, m, v); out y"));
     assert_ok(clg_trainer_set_input(t, "x", x));
     assert_ok(clg_trainer_set_input(t, "target", x));
     size_t n_failed = 0;

@@ -105,24 +105,30 @@ static bool rotated_axes(const window_axis a[WINDOW_MAX_AXES], window_axis out[W
     return true;
 }
 
+/* Returns the convolution of input 0 with the weight, input 1, but for its axes. */
+static conv_job conv_of(const lower_context *c, int64_t ic, int64_t oc)
+{
+    return (conv_job){.dtype = c->inputs[0].dtype,
+                      .x = operand_input(0),
+                      .y = operand_output(0),
+                      .weight = 1,
+                      .batch = c->inputs[0].dims.dims[0],
+                      .groups = node_int(c->node, "group", 1),
+                      .ic = ic,
+                      .oc = oc,
+                      .weight_constant = lower_input(c, 1)->constant,
+                      .epilogue = {.alpha = 1, .beta = 1}};
+}
+
 /* Adds the candidates of the convolution of g with the rotated weight; none where it is not known
  * to be faster than the sum of windows. */
 static void add_rotated(lower_context *c, const window_axis a[WINDOW_MAX_AXES])
 {
     const lower_operand *w = lower_input(c, 1);
     const int64_t groups = node_int(c->node, "group", 1);
-    conv_job j = {.dtype = c->inputs[0].dtype,
-                  .x = operand_input(0),
-                  .y = operand_output(0),
-                  .weight = 1,
-                  .batch = c->inputs[0].dims.dims[0],
-                  .groups = groups,
-                  .ic = w->dims.dims[0] / groups,
-                  .oc = w->dims.dims[1],
-                  .weight_constant = w->constant,
-                  .is_rotated = true,
-                  .winograd = node_int(c->node, "winograd", 0),
-                  .epilogue = {.alpha = 1, .beta = 1}};
+    conv_job j = conv_of(c, w->dims.dims[0] / groups, w->dims.dims[1]);
+    j.is_rotated = true;
+    j.winograd = node_int(c->node, "winograd", 0);
     if (lower_is_simd(c) && rotated_axes(a, j.axes)) conv_add_rotated(c, &j);
 }
 
@@ -151,16 +157,7 @@ static clg_status transpose_data_lower(lower_context *c)
 {
     const lower_operand *w = lower_input(c, 1);
     const int64_t groups = node_int(c->node, "group", 1);
-    conv_job j = {.dtype = c->inputs[0].dtype,
-                  .x = operand_input(0),
-                  .y = operand_output(0),
-                  .weight = 1,
-                  .batch = c->inputs[0].dims.dims[0],
-                  .groups = groups,
-                  .ic = w->dims.dims[1],
-                  .oc = w->dims.dims[0] / groups,
-                  .weight_constant = w->constant,
-                  .epilogue = {.alpha = 1, .beta = 1}};
+    conv_job j = conv_of(c, w->dims.dims[1], w->dims.dims[0] / groups);
     CLG_TRY(work_check_dtype(c, j.dtype));
     CLG_TRY(conv_grad_axes(c, j.axes));
     return conv_add(c, &j);

@@ -131,7 +131,7 @@ static clg_status iterate(control *w, size_t first_in, size_t first_out)
     const size_t n_in = w->body->n_inputs, n_out = w->body->n_outputs;
     for (int64_t t = 0; t < w->n_iterations; t++) {
         value_id number;
-        CLG_TRY(graph_add_number(w->graph, CLG_INT64, (double)t, &number));
+        CLG_TRY(graph_add_int(w->graph, CLG_INT64, t, &number));
         if (first_in > 0) w->inputs[0] = number;
         for (size_t i = 0; i < w->n_scanned; i++)
             CLG_TRY(read_slice(w, i, t, &w->inputs[n_in - w->n_scanned + i]));
@@ -188,7 +188,7 @@ static clg_status inline_loop(control *w, bool *done)
     w->n_states = w->body->n_inputs - 2;
     w->n_collected = w->body->n_outputs - 1 - w->n_states;
     CLG_TRY(start(w, 2, 2));
-    CLG_TRY(graph_add_number(w->graph, CLG_BOOL, 1, &w->inputs[1]));
+    CLG_TRY(graph_add_int(w->graph, CLG_BOOL, 1, &w->inputs[1]));
     CLG_TRY(iterate(w, 2, 1));
     *done = true;
     return CLG_OK;

@@ -43,13 +43,7 @@ static clg_status take_part(const multi_head *m, size_t i, int64_t part, value_i
     const int64_t size = dims->rank == 5 ? dims->dims[4] : DIM_UNKNOWN,
                   width = size == DIM_UNKNOWN ? -1 : size * node_int(&m->node, "num_heads", 1);
     value_id index, to;
-    tensor *t;
-    const shape scalar = shape_scalar();
-    CLG_TRY(tensor_create(CLG_INT64, &scalar, &t));
-    tensor_set_int(t, 0, part);
-    const clg_status status = graph_add_constant(m->graph, "", t, &index);
-    tensor_free(t);
-    CLG_TRY(status);
+    CLG_TRY(graph_add_int(m->graph, CLG_INT64, part, &index));
     CLG_TRY(add(m, "Gather", 2, (value_id[]){m->node.inputs[i], index}, out));
     CLG_TRY(node_set_int(m->graph, m->graph->values[*out].producer, "axis", 3));
     CLG_TRY(graph_add_ints(m->graph, 3, (int64_t[]){0, 0, width}, &to));

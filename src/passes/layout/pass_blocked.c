@@ -122,7 +122,8 @@ static clg_status rewrite_batchnorm(blocking *b, node_id id)
     const value_id mean = n->inputs[3], variance = n->inputs[4];
     const int64_t by_channel[] = {b->info.facts[scale].dims.dims[0] / b->lanes, 1, 1, b->lanes};
     value_id epsilon, f, shift;
-    CLG_TRY(rewrite_float(b->graph, node_float(n, "epsilon", 1e-5f), &epsilon));
+    CLG_TRY(
+        graph_add_number(b->graph, CLG_FLOAT32, (double)node_float(n, "epsilon", 1e-5f), &epsilon));
     CLG_TRY(add_part(b, id, "Add", 2, (value_id[]){variance, epsilon}, &f));
     CLG_TRY(add_part(b, id, "Sqrt", 1, &f, &f));
     CLG_TRY(add_part(b, id, "Div", 2, (value_id[]){scale, f}, &f));

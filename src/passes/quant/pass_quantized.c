@@ -95,7 +95,7 @@ static clg_status decompose_gemm(decomposition *w)
     CLG_TRY(add_cast(w, sums, CLG_FLOAT32, &sums));
     CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){input(w, 1), input(w, 4)}, &scale));
     if (alpha != 1) {
-        CLG_TRY(rewrite_float(w->graph, alpha, &by));
+        CLG_TRY(graph_add_number(w->graph, CLG_FLOAT32, (double)alpha, &by));
         CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){scale, by}, &scale));
     }
     if (input(w, 7) == VALUE_NONE) return become(w, "Mul", 14, 2, (value_id[]){sums, scale});

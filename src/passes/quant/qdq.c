@@ -113,19 +113,8 @@ int64_t qdq_quantized(const qdq_pair *p, double real)
     return (int64_t)(number < low ? low : number > high ? high : number);
 }
 
-clg_status qdq_add_byte(graph *g, clg_dtype dtype, int64_t number, value_id *out)
-{
-    const shape dims = shape_scalar();
-    tensor *t;
-    CLG_TRY(tensor_create(dtype, &dims, &t));
-    tensor_set_int(t, 0, number);
-    const clg_status status = graph_add_constant(g, "", t, out);
-    tensor_free(t);
-    return status;
-}
-
 clg_status qdq_zero_value(graph *g, const qdq_pair *p, value_id *out)
 {
     *out = p->zero;
-    return p->zero != VALUE_NONE ? CLG_OK : qdq_add_byte(g, p->dtype, 0, out);
+    return p->zero != VALUE_NONE ? CLG_OK : graph_add_int(g, p->dtype, 0, out);
 }

@@ -44,8 +44,6 @@ int64_t qdq_lowest(clg_dtype dtype);
 int64_t qdq_highest(clg_dtype dtype);
 /* Quantises a number that is not NaN to the pair's dtype, which must be int8 or uint8. */
 int64_t qdq_quantized(const qdq_pair *p, double real);
-/* Adds a scalar constant of dtype int8 or uint8. */
-clg_status qdq_add_byte(graph *g, clg_dtype dtype, int64_t number, value_id *out);
 /* Sets *out to the zero point as a value: a new constant where it is omitted. */
 clg_status qdq_zero_value(graph *g, const qdq_pair *p, value_id *out);
 /* qdq_take.c: returns whether the node's operator has a quantised counterpart, for use if its

@@ -175,8 +175,8 @@ static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const
     }
     CLG_TRY(change_places(g, q, passed));
     in[0] = g->nodes[passed].inputs[0];
-    CLG_TRY(qdq_add_byte(g, q->dtype, qdq_quantized(q, bounds[0]), &in[1]));
-    CLG_TRY(qdq_add_byte(g, q->dtype, qdq_quantized(q, bounds[1]), &in[2]));
+    CLG_TRY(graph_add_int(g, q->dtype, qdq_quantized(q, bounds[0]), &in[1]));
+    CLG_TRY(graph_add_int(g, q->dtype, qdq_quantized(q, bounds[1]), &in[2]));
     return rewrite_become(g, passed, "", "Clip", 13, 3, in);
 }
 
@@ -316,7 +316,7 @@ static clg_status read_padding(graph *g, node_id id, const qdq_pair *p, int64_t 
     const size_t n = g->nodes[id].n_inputs > 3 ? g->nodes[id].n_inputs : 3;
     value_id in[4] = {g->nodes[id].inputs[0], g->nodes[id].inputs[1], VALUE_NONE, VALUE_NONE};
     if (n > 3) in[3] = g->nodes[id].inputs[3];
-    CLG_TRY(qdq_add_byte(g, p->dtype, padding, &in[2]));
+    CLG_TRY(graph_add_int(g, p->dtype, padding, &in[2]));
     return rewrite_inputs(g, id, n, in);
 }
 

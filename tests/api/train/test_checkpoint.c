@@ -7,6 +7,7 @@
 
 #include "support/fixtures/pocl_context.h"
 #include "support/fixtures/train/linear_model.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 #include "support/scratch.h"
 
@@ -19,20 +20,9 @@ TEST_GROUP(open_context, close_context)
 
 enum { STEPS = 6 };
 
-typedef struct settings {
-    clg_loss_options loss;
-    clg_optimizer_options optimizer;
-    clg_schedule_options schedule;
-    clg_train_options train;
-} settings;
-
-static settings usual(clg_optimizer kind)
+static trainer_setup usual(clg_optimizer kind)
 {
-    settings s = {.loss = CLG_LOSS_OPTIONS_INIT,
-                  .optimizer = CLG_OPTIMIZER_OPTIONS_INIT,
-                  .schedule = CLG_SCHEDULE_OPTIONS_INIT,
-                  .train = CLG_TRAIN_OPTIONS_INIT};
-    s.loss.kind = CLG_LOSS_MSE;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
     s.optimizer.kind = kind;
     s.optimizer.momentum = kind == CLG_OPTIMIZER_ADAM ? 0 : 0.75;
     s.optimizer.dampening = kind == CLG_OPTIMIZER_SGD ? 0.25 : 0;
@@ -42,16 +32,9 @@ static settings usual(clg_optimizer kind)
     return s;
 }
 
-static clg_trainer *open_trainer(settings *s, clg_dtype dtype)
+static clg_trainer *open_trainer(trainer_setup *s, clg_dtype dtype)
 {
-    clg_trainer *t;
-    clg_model *m = linear_model(dtype);
-    s->train.loss = &s->loss;
-    s->train.optimizer = &s->optimizer;
-    s->train.schedule = &s->schedule;
-    assert_ok(clg_trainer_create(context, m, &s->train, &t));
-    clg_model_free(m);
-    return t;
+    return trainer_setup_open(s, context, linear_model(dtype));
 }
 
 static void step(clg_trainer *t, int n)
@@ -76,7 +59,7 @@ static void cut_each(clg_optimizer kind, int n_steps)
 {
     float whole[LINEAR_ALL], cut[LINEAR_ALL];
     const char *path = scratch_path("cut.npz");
-    settings s = usual(kind);
+    trainer_setup s = usual(kind);
     s.optimizer.centered = kind == CLG_OPTIMIZER_RMSPROP;
     s.schedule.total_steps = 2 * (uint64_t)n_steps;
     s.train.clip_norm = 0.5;
@@ -111,7 +94,7 @@ TEST(checkpoint__is_a_npz_of_named_arrays)
 {
     clg_npz_reader *r;
     const char *path = scratch_path("names.npz");
-    settings s = usual(CLG_OPTIMIZER_ADAM);
+    trainer_setup s = usual(CLG_OPTIMIZER_ADAM);
     clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
     const char *const names[] = {
         "parameter/weight", "parameter/bias", "state1/weight", "state1/bias", "state2/weight",
@@ -139,7 +122,7 @@ static void expect_refused(clg_trainer *t, const char *path, clg_status status, 
 TEST(checkpoint__of_other_options)
 {
     const char *path = scratch_path("other.npz");
-    settings s = usual(CLG_OPTIMIZER_SGD);
+    trainer_setup s = usual(CLG_OPTIMIZER_SGD);
     s.train.data_settings = "batch 5\nrows 5\n";
     clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
     step(t, 0);
@@ -150,7 +133,7 @@ TEST(checkpoint__of_other_options)
                                             "'optimizer.momentum 0.5'",
                                             "'schedule.rate 0.0625'", "'clip_norm 2'", "'loss 5'",
                                             "it has 'rows 5', the trainer 'rows 7'"};
-        settings other = usual(CLG_OPTIMIZER_SGD);
+        trainer_setup other = usual(CLG_OPTIMIZER_SGD);
         if (i == 0) other.optimizer.momentum = 0.5;
         if (i == 1) other.schedule.rate = 0.0625;
         if (i == 2) other.train.clip_norm = 2;
@@ -185,7 +168,7 @@ static void write_changed(const char *from, const char *to, const char *name, cl
 TEST(checkpoint__that_is_incomplete_or_of_other_shapes)
 {
     const char *path = scratch_path("good.npz"), *changed = scratch_path("changed.npz");
-    settings s = usual(CLG_OPTIMIZER_SGD);
+    trainer_setup s = usual(CLG_OPTIMIZER_SGD);
     int64_t negative = -3;
     clg_value *v;
     clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
@@ -219,7 +202,7 @@ TEST(checkpoint__in_the_middle_of_a_step)
 {
     float whole[LINEAR_ALL], cut[LINEAR_ALL];
     const char *path = scratch_path("middle.npz");
-    settings s = usual(CLG_OPTIMIZER_SGD);
+    trainer_setup s = usual(CLG_OPTIMIZER_SGD);
     s.train.accumulate = 3;
     clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
     for (int n = 0; n < 5; n++) step(t, n); /* one step, and two batches */

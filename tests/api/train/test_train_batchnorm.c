@@ -8,6 +8,7 @@
 
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 #include "support/scratch.h"
 
@@ -40,23 +41,13 @@ typedef struct trial {
 
 static clg_trainer *open_trainer(const trial *k)
 {
-    clg_trainer *t;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_session_options session = CLG_SESSION_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = graph_text_model(k->opset ? k->opset : 15, k->text);
-    loss.kind = CLG_LOSS_MSE;
-    session.kernels = k->kernels;
-    options.loss = &loss;
-    options.session = &session;
-    options.batchnorm = k->form;
-    options.population_variance = k->population;
-    options.accumulate = k->accumulate;
-    options.freeze = &k->freeze;
-    options.n_freeze = k->freeze ? 1 : 0;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
-    return t;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.session.kernels = k->kernels;
+    s.train.batchnorm = k->form;
+    s.train.population_variance = k->population;
+    s.train.accumulate = k->accumulate;
+    s.freeze = k->freeze;
+    return trainer_setup_open(&s, context, graph_text_model(k->opset ? k->opset : 15, k->text));
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -418,15 +409,10 @@ TEST(train_batchnorm__checkpoints_go_on_with_the_same_bits)
 TEST(train_batchnorm__refuses)
 {
     clg_trainer *t;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_model *m = graph_text_model(15, PREDICTION);
-    loss.kind = CLG_LOSS_MSE;
-    options.loss = &loss;
-    options.batchnorm = (clg_train_form)3;
-    assert_error(clg_trainer_create(context, m, &options, &t), CLG_ERROR_INVALID_ARGUMENT,
-                 "batchnorm is 3");
-    clg_model_free(m);
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.train.batchnorm = (clg_train_form)3;
+    assert_error(trainer_setup_create(&s, context, graph_text_model(15, PREDICTION), &t),
+                 CLG_ERROR_INVALID_ARGUMENT, "batchnorm is 3");
     t = open_trainer(&(trial){.text = PREDICTION, .form = CLG_FORM_TRAINING});
     clg_value *v;
     assert_ok(clg_value_create(CLG_FLOAT64, 1, DIMS(CHANNELS), &v));

@@ -8,6 +8,7 @@
 
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 #include "support/scratch.h"
 
@@ -37,23 +38,14 @@ typedef struct trial {
 
 static clg_status create(const trial *k, clg_trainer **out_trainer)
 {
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_schedule_options schedule = CLG_SCHEDULE_OPTIONS_INIT;
-    clg_session_options session = CLG_SESSION_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = graph_text_model(k->opset ? k->opset : 13, k->text);
-    loss.kind = CLG_LOSS_MSE;
-    schedule.rate = k->rate;
-    session.kernels = k->kernels;
-    options.loss = &loss;
-    options.schedule = &schedule;
-    options.session = &session;
-    options.dropout = k->form;
-    options.seed = k->seed;
-    options.accumulate = k->accumulate;
-    const clg_status status = clg_trainer_create(context, m, &options, out_trainer);
-    clg_model_free(m);
-    return status;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.schedule.rate = k->rate;
+    s.session.kernels = k->kernels;
+    s.train.dropout = k->form;
+    s.train.seed = k->seed;
+    s.train.accumulate = k->accumulate;
+    return trainer_setup_create(&s, context, graph_text_model(k->opset ? k->opset : 13, k->text),
+                                out_trainer);
 }
 
 static void set(clg_trainer *t, const char *name, int width, double number)

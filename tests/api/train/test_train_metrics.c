@@ -7,6 +7,7 @@
 
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 
 #include <clgraph/train.h>
@@ -31,25 +32,14 @@ typedef struct trial {
 
 static clg_trainer *open_trainer(const trial *k)
 {
-    clg_trainer *t;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_schedule_options schedule = CLG_SCHEDULE_OPTIONS_INIT;
-    clg_session_options session = CLG_SESSION_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = graph_text_model(18, k->pixels == 1 ? FLAT : DEEP);
-    loss.kind = k->kind;
-    loss.has_ignore_index = k->has_ignore_index;
-    loss.ignore_index = 2;
-    schedule.rate = 0.5;
-    session.kernels = k->kernels;
-    options.loss = &loss;
-    options.schedule = &schedule;
-    options.session = &session;
-    options.step_metrics = k->step_metrics;
-    options.accumulate = k->accumulate;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
-    return t;
+    trainer_setup s = trainer_setup_of(k->kind);
+    s.loss.has_ignore_index = k->has_ignore_index;
+    s.loss.ignore_index = 2;
+    s.schedule.rate = 0.5;
+    s.session.kernels = k->kernels;
+    s.train.step_metrics = k->step_metrics;
+    s.train.accumulate = k->accumulate;
+    return trainer_setup_open(&s, context, graph_text_model(18, k->pixels == 1 ? FLAT : DEEP));
 }
 
 /* Whole numbers, of which many are equal. */

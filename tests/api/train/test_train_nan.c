@@ -7,6 +7,7 @@
 
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 #include "support/scratch.h"
 
@@ -40,29 +41,16 @@ typedef struct trial {
 
 static clg_trainer *open_trainer(const trial *k)
 {
-    clg_trainer *t;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_optimizer_options optimizer = CLG_OPTIMIZER_OPTIONS_INIT;
-    clg_schedule_options schedule = CLG_SCHEDULE_OPTIONS_INIT;
-    clg_session_options session = CLG_SESSION_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = graph_text_model(15, k->text);
-    loss.kind = CLG_LOSS_MSE;
-    optimizer.kind = k->kind;
-    optimizer.momentum = k->kind == CLG_OPTIMIZER_SGD ? 0.5 : 0;
-    optimizer.dampening = k->kind == CLG_OPTIMIZER_SGD ? 0.25 : 0;
-    schedule.rate = 0.125;
-    session.kernels = k->kernels;
-    options.loss = &loss;
-    options.optimizer = &optimizer;
-    options.schedule = &schedule;
-    options.session = &session;
-    options.clip_norm = k->clip_norm;
-    options.accumulate = k->accumulate;
-    options.on_nan = k->on_nan;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
-    return t;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.optimizer.kind = k->kind;
+    s.optimizer.momentum = k->kind == CLG_OPTIMIZER_SGD ? 0.5 : 0;
+    s.optimizer.dampening = k->kind == CLG_OPTIMIZER_SGD ? 0.25 : 0;
+    s.schedule.rate = 0.125;
+    s.session.kernels = k->kernels;
+    s.train.clip_norm = k->clip_norm;
+    s.train.accumulate = k->accumulate;
+    s.train.on_nan = k->on_nan;
+    return trainer_setup_open(&s, context, graph_text_model(15, k->text));
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 
 #include <clgraph/train.h>
@@ -27,19 +28,11 @@ enum { ROWS = 4, IN = 3, OUT = 2, N = ROWS * OUT };
 
 static clg_trainer *open_trainer(void)
 {
-    clg_trainer *t;
     clg_value *v;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_schedule_options schedule = CLG_SCHEDULE_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = graph_text_model(15, MODEL);
-    loss.kind = CLG_LOSS_MSE;
-    loss.output = "scaled";
-    schedule.rate = 0.125;
-    options.loss = &loss;
-    options.schedule = &schedule;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.loss.output = "scaled";
+    s.schedule.rate = 0.125;
+    clg_trainer *t = trainer_setup_open(&s, context, graph_text_model(15, MODEL));
     assert_ok(clg_value_create(CLG_FLOAT64, 1, DIMS(OUT), &v));
     ((double *)clg_value_data(v))[0] = 1;
     ((double *)clg_value_data(v))[1] = 0.5;

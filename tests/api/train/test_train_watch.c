@@ -6,6 +6,7 @@
 
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 #include "support/scratch.h"
 
@@ -37,16 +38,9 @@ static void take(void *user, clg_log_level level, const char *message)
 
 static clg_trainer *open_trainer(uint32_t accumulate)
 {
-    clg_trainer *t;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = graph_text_model(15, MODEL);
-    loss.kind = CLG_LOSS_MSE;
-    options.loss = &loss;
-    options.accumulate = accumulate;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
-    return t;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.train.accumulate = accumulate;
+    return trainer_setup_open(&s, context, graph_text_model(15, MODEL));
 }
 
 static void step(clg_trainer *t, double x)

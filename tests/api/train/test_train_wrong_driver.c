@@ -7,6 +7,7 @@
  */
 #include "support/fakes/wrong_driver.h"
 #include "support/fixtures/graph_text.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/unit.h"
 
 #include <clgraph/train.h>
@@ -50,17 +51,9 @@ static void set_input(clg_trainer *t, const char *name, size_t rank, const int64
 
 static clg_trainer *open_trainer(clg_context *context, clg_kernel_class kernels)
 {
-    clg_trainer *t;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_session_options session = CLG_SESSION_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = graph_text_model(15, MODEL);
-    loss.kind = CLG_LOSS_MSE;
-    session.kernels = kernels;
-    options.loss = &loss;
-    options.session = &session;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.session.kernels = kernels;
+    clg_trainer *t = trainer_setup_open(&s, context, graph_text_model(15, MODEL));
     set_input(t, "x", 4, (const int64_t[]){3, 2, 12, 10}, N_X);
     set_input(t, "target", 2, (const int64_t[]){3, 7}, N_TARGETS);
     return t;

@@ -9,6 +9,7 @@
 #include "support/fixtures/graph_text.h"
 #include "support/fixtures/pocl_context.h"
 #include "support/fixtures/train/linear_model.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 
 #include <clgraph/inspect.h>
@@ -47,27 +48,15 @@ static trial trial_of(clg_optimizer kind)
 
 static clg_trainer *open_trainer(const trial *k)
 {
-    clg_trainer *t;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_schedule_options schedule = CLG_SCHEDULE_OPTIONS_INIT;
-    clg_session_options session = CLG_SESSION_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = linear_model(k->dtype);
-    loss.kind = CLG_LOSS_MSE;
-    schedule.rate = 0.125;
-    session.kernels = k->kernels;
-    options.loss = &loss;
-    options.optimizer = &k->optimizer;
-    options.schedule = &schedule;
-    options.session = &session;
-    options.clip_value = k->clip_value;
-    options.clip_norm = k->clip_norm;
-    options.accumulate = k->accumulate;
-    options.freeze = &k->freeze;
-    options.n_freeze = k->freeze ? 1 : 0;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
-    return t;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.optimizer = k->optimizer;
+    s.schedule.rate = 0.125;
+    s.session.kernels = k->kernels;
+    s.train.clip_value = k->clip_value;
+    s.train.clip_norm = k->clip_norm;
+    s.train.accumulate = k->accumulate;
+    s.freeze = k->freeze;
+    return trainer_setup_open(&s, context, linear_model(k->dtype));
 }
 
 static double element(const clg_value *v, int i)

@@ -6,6 +6,7 @@
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 
 #include <clgraph/inspect.h>
@@ -58,21 +59,12 @@ static clg_model *network(void)
 
 static clg_trainer *open_trainer(const trial *k)
 {
-    clg_trainer *t;
     clg_value *x, *target;
-    clg_loss_options loss = CLG_LOSS_OPTIONS_INIT;
-    clg_optimizer_options optimizer = CLG_OPTIMIZER_OPTIONS_INIT;
-    clg_train_options options = CLG_TRAIN_OPTIONS_INIT;
-    clg_model *m = network();
-    loss.kind = CLG_LOSS_CROSS_ENTROPY;
-    optimizer.kind = k->optimizer;
-    options.loss = &loss;
-    options.optimizer = &optimizer;
-    options.accumulate = k->accumulate;
-    options.freeze = &k->freeze;
-    options.n_freeze = k->freeze ? 1 : 0;
-    assert_ok(clg_trainer_create(context, m, &options, &t));
-    clg_model_free(m);
+    trainer_setup s = trainer_setup_of(CLG_LOSS_CROSS_ENTROPY);
+    s.optimizer.kind = k->optimizer;
+    s.train.accumulate = k->accumulate;
+    s.freeze = k->freeze;
+    clg_trainer *t = trainer_setup_open(&s, context, network());
     assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(k->rows, INPUTS), &x));
     assert_ok(clg_value_create(CLG_INT64, 1, DIMS(k->rows), &target));
     assert_ok(clg_trainer_set_input(t, "x", x));
