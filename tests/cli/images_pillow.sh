@@ -5,10 +5,9 @@
 set -u
 : "${CLTOOL:?the path of cltool}" "${WORK:?a folder of the test}"
 folder=$(cd "$(dirname "$0")" && pwd)
-if ! python3 -c 'import PIL' 2>/dev/null; then
-  echo "skipped: Pillow is missing (python3-pil)"
-  exit 77
-fi
+# shellcheck source=/dev/null
+source "$folder/../support/python.bash"
+python=$(python_with PIL python3-pil) || exit
 cd "$WORK" || exit 1
 # shellcheck source=/dev/null
 (exec 3>&1 && source "$folder/support.bash" >/dev/null && exec >&3 && {
@@ -19,4 +18,4 @@ cd "$WORK" || exit 1
   }
   onnx_model same_graph >"$WORK/same.onnx"
 })
-exec python3 "$folder/images_pillow.py" "$CLTOOL" same.onnx
+exec "$python" "$folder/images_pillow.py" "$CLTOOL" same.onnx
