@@ -154,7 +154,9 @@ clg_status diagnosis_of_loss(clg_trainer *t, double loss)
     clg_status status = look_at_inputs(t, true, &first);
     if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_inputs(t, false, &first);
     if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_nodes(t, &first);
-    return status == CLG_ERROR_CANCELLED ? status : report(t, "the loss", loss, &first);
+    if (status != CLG_ERROR_CANCELLED) return report(t, "the loss", loss, &first);
+    strbuf_deinit(&first);
+    return status;
 }
 
 clg_status diagnosis_of_norm(clg_trainer *t, double norm)

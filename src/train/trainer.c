@@ -131,23 +131,36 @@ static clg_status make_gradients(clg_trainer *t, clg_context *owner, const train
 {
     const parameter_list *list = &t->parameters;
     clg_model *m;
+    t->statistic_inputs = memory_zalloc(t->statistics.n + 1, sizeof *t->statistic_inputs);
+    if (!t->statistic_inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(model_gradient(t->cut, t->cut->outputs[0].name, list->names, list->n, true, &m));
     clg_status status = make_reader(t, owner, o, m, &t->gradients);
     model_free(m);
     for (size_t i = 0; i < list->n && status == CLG_OK; i++)
         status = bind(t->gradients, i, t->views[TRAINER_GRADIENTS][i]);
-    for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
+    for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++) {
         status = bind(t->gradients, trainer_first_statistic(t) + i, t->views[TRAINER_NEW][i]);
+        if (status == CLG_OK)
+            status =
+                session_find_input(t->gradients, t->statistics.names[i], &t->statistic_inputs[i]);
+    }
     return status;
 }
 
-/* Creates a session of a graph, which is freed, over whole tensors. */
+/* Creates a session of a graph, which is freed, over whole tensors. Its runs change tensors in
+ * place: neither the caller's token nor a time limit ends them, since their caller could not know
+ * what is changed already. */
 static clg_status make_whole(clg_trainer *t, clg_context *owner, const trainer_options *o, graph *g,
                              clg_session **out_session)
 {
     clg_model *m;
+    clg_status status;
+    exec_options options = o->exec;
+    options.limits.max_run_ms = 0;
     CLG_TRY(model_create(g, false, &m));
-    const clg_status status = make_session(t, owner, o, m, out_session);
+    CANCEL_WITHIN(status, o->cancel, NULL,
+                  session_create(owner, t->device, m, &options, NULL, o->progress, o->progress_user,
+                                 out_session));
     model_free(m);
     return status;
 }
@@ -314,6 +327,7 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
 {
     clg_trainer *t = memory_zalloc(1, sizeof *t);
     if (!t) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    cancel_init(&t->cancel);
     t->model = model_retain((clg_model *)(uintptr_t)model);
     t->device = context_retain(device);
     t->update = options->update;
@@ -360,5 +374,6 @@ void trainer_free(clg_trainer *t)
     model_free(t->model);
     context_free(t->device);
     memory_free(t->data_settings);
+    memory_free(t->statistic_inputs);
     memory_free(t);
 }

@@ -30,6 +30,7 @@ typedef enum trainer_tensor {
 
 struct clg_trainer {
     atomic_bool busy;
+    clg_cancel cancel;    /* of the call in progress: clg_trainer_cancel */
     clg_model *model;     /* as given, but for what forms_separate changes; a reference */
     clg_model *with_loss; /* owns the names of parameters */
     loss_values values;   /* of with_loss */
@@ -47,9 +48,10 @@ struct clg_trainer {
     clg_value *tensors[TRAINER_N_TENSORS];
     clg_value **views[TRAINER_N_TENSORS]; /* by parameter: its part of the tensor */
     clg_session *gradients, *evaluation, *updates;
-    clg_session *sums; /* NULL: a step has one batch */
-    size_t n_batches;  /* of a step */
-    size_t n_done;     /* batches of the step in progress */
+    size_t *statistic_inputs; /* by statistic: the input of gradients */
+    clg_session *sums;        /* NULL: a step has one batch */
+    size_t n_batches;         /* of a step */
+    size_t n_done;            /* batches of the step in progress */
     /* of these: sums of losses and counts */
     double loss_sum;
     uint64_t n_right, n_counted;
@@ -96,7 +98,7 @@ void trainer_seed(const clg_trainer *t, clg_session *s);
 clg_status trainer_give(clg_session *s, const char *name, clg_value *v);
 clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value);
 clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats);
-/* Ends the gradients or evaluation in progress, if any. Any thread. */
+/* Ends the call in progress, if any, unless it has begun to change parameters. Any thread. */
 void trainer_cancel(clg_trainer *t);
 clg_status trainer_evaluate(clg_trainer *t, clg_measures *out);
 /* Returns the index of the first new statistic among the outputs of t->gradients, after gradients,

@@ -11,8 +11,10 @@
 clg_status trainer_enter(clg_trainer *t)
 {
     CLG_TRY(fork_check());
-    if (!atomic_exchange(&t->busy, true)) return CLG_OK;
-    return error_set(CLG_ERROR_BUSY, "the trainer is busy with another call");
+    if (atomic_exchange(&t->busy, true))
+        return error_set(CLG_ERROR_BUSY, "the trainer is busy with another call");
+    cancel_reset(&t->cancel);
+    return CLG_OK;
 }
 
 void trainer_leave(clg_trainer *t) { atomic_store(&t->busy, false); }
@@ -36,27 +38,33 @@ clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
     return has_input(t->evaluation, name) ? trainer_give(t->evaluation, name, value) : CLG_OK;
 }
 
-/* Runs a session, and reads the numbers that are its n outputs from `index` on. */
-static clg_status run(clg_session *s, size_t index, size_t n, double *out)
+/* Runs a session that was entered, and reads the numbers that are its n outputs from `index` on. */
+static clg_status run_entered(clg_session *s, size_t index, size_t n, double *out)
 {
     clg_value *v;
-    CLG_TRY(session_enter(s));
-    clg_status status = session_run(s);
-    for (size_t i = 0; i < n && status == CLG_OK; i++) {
-        status = session_output_host(s, index + i, &v);
-        if (status != CLG_OK) break;
+    CLG_TRY(session_run(s));
+    for (size_t i = 0; i < n; i++) {
+        CLG_TRY(session_output_host(s, index + i, &v));
         out[i] = tensor_get_float(v->host, 0);
         value_free(v);
     }
+    return CLG_OK;
+}
+
+static clg_status run(clg_session *s, size_t index, size_t n, double *out)
+{
+    CLG_TRY(session_enter(s));
+    const clg_status status = run_entered(s, index, n, out);
     session_leave(s);
     return status;
 }
 
-/* Runs a session whose outputs from `index` on are the loss and, if it has them, metrics. */
+/* Runs a session that was entered, whose outputs from `index` on are the loss and, if it has them,
+ * metrics. */
 static clg_status run_loss(clg_session *s, size_t index, bool has_metrics, clg_measures *out)
 {
     double numbers[1 + N_METRICS] = {0};
-    CLG_TRY(run(s, index, has_metrics ? 1 + N_METRICS : 1, numbers));
+    CLG_TRY(run_entered(s, index, has_metrics ? 1 + N_METRICS : 1, numbers));
     out->loss = numbers[0];
     out->n_right = (uint64_t)numbers[1 + METRIC_RIGHT];
     out->n_counted = (uint64_t)numbers[1 + METRIC_COUNTED];
@@ -65,56 +73,64 @@ static clg_status run_loss(clg_session *s, size_t index, bool has_metrics, clg_m
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
+static clg_status bind_outputs(clg_session *s, size_t first, size_t n, clg_value *const *to)
+{
+    for (size_t i = 0; i < n; i++) CLG_TRY(session_bind_output(s, first + i, to[i]));
+    return CLG_OK;
+}
+
 /* Makes the batch read the statistics that the one before it gave. */
 static clg_status chain_statistics(clg_trainer *t)
 {
     clg_value *const *now = t->views[t->n_done == 0       ? TRAINER_STATISTICS
                                      : t->n_done % 2 == 1 ? TRAINER_NEW
                                                           : TRAINER_NEWER];
-    clg_value *const *to = t->views[t->n_done % 2 == 0 ? TRAINER_NEW : TRAINER_NEWER];
     for (size_t i = 0; i < t->statistics.n; i++)
-        CLG_TRY(trainer_give(t->gradients, t->statistics.names[i], now[i]));
-    CLG_TRY(session_enter(t->gradients));
-    clg_status status = CLG_OK;
-    for (size_t i = 0; i < t->statistics.n && status == CLG_OK; i++)
-        status = session_bind_output(t->gradients, trainer_first_statistic(t) + i, to[i]);
-    session_leave(t->gradients);
-    return status;
+        CLG_TRY(session_set_input(t->gradients, t->statistic_inputs[i], now[i]));
+    return bind_outputs(t->gradients, trainer_first_statistic(t), t->statistics.n,
+                        t->views[t->n_done % 2 == 0 ? TRAINER_NEW : TRAINER_NEWER]);
 }
 
-static clg_status bind_gradients(clg_trainer *t, trainer_tensor to)
+/* Computes the gradients of a batch in the session, which was entered. */
+static clg_status compute_entered(clg_trainer *t, clg_measures *out)
 {
-    CLG_TRY(session_enter(t->gradients));
-    clg_status status = CLG_OK;
-    for (size_t i = 0; i < t->parameters.n && status == CLG_OK; i++)
-        status = session_bind_output(t->gradients, i, t->views[to][i]);
-    session_leave(t->gradients);
-    return status;
+    clg_session *s = t->gradients;
+    if (t->n_batches > 1 && t->n_done <= 1)
+        CLG_TRY(bind_outputs(s, 0, t->parameters.n,
+                             t->views[t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH]));
+    if (t->n_batches > 1) CLG_TRY(chain_statistics(t));
+    trainer_seed(t, s);
+    return run_loss(s, t->parameters.n, t->has_step_metrics, out);
 }
 
-/* Computes the gradients of a batch. */
 static clg_status compute_batch(clg_trainer *t, clg_measures *out)
 {
-    if (t->n_batches > 1 && t->n_done <= 1)
-        CLG_TRY(bind_gradients(t, t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH));
-    if (t->n_batches > 1 && t->statistics.n > 0) CLG_TRY(chain_statistics(t));
+    clg_status status;
     CLG_TRY(session_enter(t->gradients));
-    trainer_seed(t, t->gradients);
+    CANCEL_WITHIN(status, &t->cancel, NULL, compute_entered(t, out));
     session_leave(t->gradients);
-    return run_loss(t->gradients, t->parameters.n, t->has_step_metrics, out);
+    return status;
+}
+
+/* Explains a loss that is not finite. */
+static clg_status refuse_loss(clg_trainer *t, double loss)
+{
+    clg_status status;
+    CANCEL_WITHIN(status, &t->cancel, NULL, diagnosis_of_loss(t, loss));
+    return status;
 }
 
 /* Adds the gradients of a batch to those of the step. */
 static clg_status add_batch(clg_trainer *t, const clg_measures *m)
 {
-    if (!isfinite(m->loss) && t->on_nan == CLG_ON_NAN_STOP) return diagnosis_of_loss(t, m->loss);
-    if (t->n_done > 0) CLG_TRY(run(t->sums, 0, 0, NULL));
+    if (!isfinite(m->loss) && t->on_nan == CLG_ON_NAN_STOP) return refuse_loss(t, m->loss);
     if (t->n_done == 0) {
         t->has_nan = false;
         t->loss_sum = 0;
         t->n_right = t->n_counted = 0;
     }
     t->has_nan = t->has_nan || !isfinite(m->loss);
+    if (t->n_done > 0 && !t->has_nan) CLG_TRY(run(t->sums, 0, 0, NULL));
     t->loss_sum += m->loss;
     t->n_right += m->n_right;
     t->n_counted += m->n_counted;
@@ -174,8 +190,8 @@ clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
 {
     clg_measures m = CLG_MEASURES_INIT;
     clg_status status = compute_batch(t, &m);
-    if (status == CLG_ERROR_CANCELLED) return status; /* the batches before it stay */
     if (status == CLG_OK) status = add_batch(t, &m);
+    if (status == CLG_ERROR_CANCELLED) return status; /* the batches before it stay */
     const bool is_last = status != CLG_OK || t->n_done == t->n_batches;
     if (status == CLG_OK && is_last) status = end_step(t, out_stats);
     if (is_last) t->n_done = 0;
@@ -184,15 +200,15 @@ clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
     return status;
 }
 
-void trainer_cancel(clg_trainer *t)
-{
-    session_cancel(t->gradients);
-    session_cancel(t->evaluation);
-}
+void trainer_cancel(clg_trainer *t) { cancel_trigger(&t->cancel); }
 
 clg_status trainer_evaluate(clg_trainer *t, clg_measures *out)
 {
-    return run_loss(t->evaluation, 0, t->has_metrics, out);
+    clg_status status;
+    CLG_TRY(session_enter(t->evaluation));
+    CANCEL_WITHIN(status, &t->cancel, NULL, run_loss(t->evaluation, 0, t->has_metrics, out));
+    session_leave(t->evaluation);
+    return status;
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
