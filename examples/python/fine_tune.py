@@ -4,7 +4,7 @@
     python examples/python/fine_tune.py [MODEL.onnx]
 
 PyTorch defines the network and writes it as ONNX; clgraph trains that file's weights and gives an
-ONNX file back, which any runtime reads, PyTorch's start and all else as they were. With MODEL.onnx,
+ONNX file back, which any runtime reads; everything but the weights is unchanged. With MODEL.onnx,
 the trained network is written there.
 """
 

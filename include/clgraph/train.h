@@ -94,7 +94,7 @@ typedef enum clg_optimizer {
     CLG_OPTIMIZER_RMSPROP = 4 /* with momentum, centered */
 } clg_optimizer;
 
-/* Numbers of 0 to 1 exclusive of 1 unless another range is said. */
+/* Numbers in [0, 1) unless stated otherwise. */
 typedef struct clg_optimizer_options {
     size_t struct_size;
     clg_optimizer kind;
@@ -168,8 +168,8 @@ typedef struct clg_train_options {
     size_t n_train;
     const char *const *freeze;
     size_t n_freeze;
-    double clip_value;   /* gradients are cut to [-clip_value, clip_value]; 0: not */
-    double clip_norm;    /* gradients are scaled down to this norm of all of them; 0: not */
+    double clip_value;   /* gradients are cut to [-clip_value, clip_value]; 0: off */
+    double clip_norm;    /* gradients are scaled down to this norm of all of them; 0: off */
     uint32_t accumulate; /* batches a step, whose gradients' mean is taken; 0: 1 */
     const clg_session_options *session; /* NULL: as usual; precision is FP32 */
     /* BatchNormalization: in the form of training it uses mean and variance of the batch, and each
@@ -243,8 +243,8 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, cons
                                                       clg_value *value);
 /* Computes the gradients of a batch, and after `accumulate` batches updates the parameters: then
  * *out_stats, which may be NULL, has another step. After a failure the parameters are those of
- * before, unless the device was lost or failed in the update; gradients of earlier batches are
- * dropped, but not after CANCELLED. Errors: those of clg_session_run; DATA: the loss, or with
+ * before, unless it occurred in the update itself; gradients of earlier batches are dropped, but
+ * not after CANCELLED. Errors: those of clg_session_run; DATA: the loss, or with
  * clip_norm the norm of the gradients, is not finite: the message names step, rate and the first
  * such value. Without clip_norm, gradients that are not finite while the loss is are found in the
  * next step. */
@@ -255,11 +255,11 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, doubl
 CLG_API CLG_MUST_USE clg_status clg_trainer_measure(clg_trainer *trainer,
                                                     clg_measures *out_measures);
 
-/* Ends the step or evaluation in progress, if any, which returns CANCELLED unless its gradients are
- * done already. NULL is allowed. Any thread. */
+/* Ends the step or evaluation in progress, if any, which returns CANCELLED unless it has begun to
+ * update parameters. NULL is allowed. Any thread. */
 CLG_API void clg_trainer_cancel(clg_trainer *trainer);
 
-/* Returns the number of steps done; 0 for NULL. */
+/* Returns the number of steps done; 0 for NULL. Not concurrent with a step. */
 CLG_API uint64_t clg_trainer_n_steps(const clg_trainer *trainer);
 /* Returns which of n_rows rows is at a position of an epoch: data are shuffled without a list, and
  * a training that goes on finds its place from the number of steps alone. Each row has one position

@@ -149,6 +149,7 @@ clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss)
 {
     clg_measures ours = CLG_MEASURES_INIT;
     API_REQUIRE(out_loss);
+    *out_loss = 0;
     ENTER(trainer);
     const clg_status status = trainer_evaluate(trainer, &ours);
     if (status == CLG_OK) *out_loss = ours.loss;

@@ -195,12 +195,24 @@ static bool is_on_host(const clg_value *value)
     return true;
 }
 
+clg_status value_read_tensor(const clg_value *value, tensor **out_tensor)
+{
+    tensor *t;
+    *out_tensor = NULL;
+    CLG_TRY(tensor_create(value->dtype, &value->dims, &t));
+    const clg_status status = value_read(value, t->data, t->size_bytes);
+    if (status == CLG_OK)
+        *out_tensor = t;
+    else
+        tensor_free(t);
+    return status;
+}
+
 static clg_status tensor_to_host(clg_value *value, clg_value **out_value)
 {
     tensor *t;
-    CLG_TRY(tensor_create(value->dtype, &value->dims, &t));
-    clg_status status = value_read(value, t->data, t->size_bytes);
-    if (status == CLG_OK) status = value_create_host(t, out_value);
+    CLG_TRY(value_read_tensor(value, &t));
+    const clg_status status = value_create_host(t, out_value);
     tensor_free(t);
     return status;
 }

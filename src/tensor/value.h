@@ -79,6 +79,9 @@ clg_value *value_get(const clg_value *value, size_t i);
 /* Copy a whole tensor to or from host memory of exactly its size. INVALID_ARGUMENT for strings and
  * other kinds of values. */
 clg_status value_read(const clg_value *value, void *data, size_t size_bytes);
+/* Sets *out_tensor to a new tensor in host memory with the elements of a tensor; NULL on errors,
+ * those of value_read. */
+clg_status value_read_tensor(const clg_value *value, tensor **out_tensor);
 clg_status value_write(clg_value *value, const void *data, size_t size_bytes);
 /* Sets *out_value to the value on the host: a copy, or a new reference if all of it is there
  * already. */

@@ -13,65 +13,84 @@
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
+/* A setting: a number, or an integer where a double would not hold it. */
+typedef struct setting {
+    const char *name;
+    double number;
+    bool is_integer;
+    int64_t integer;
+} setting;
+
 /* Writes a line "NAME VALUE" for each setting; numbers so that they are read as they were. */
 static void write_settings(const clg_trainer *t, strbuf *out)
 {
     const clg_optimizer_options *o = &t->update.options;
     const clg_schedule_options *s = &t->schedule;
     const clg_loss_options *l = &t->loss;
-    const struct {
-        const char *name;
-        double number;
-    } numbers[] = {{"loss", l->kind},
-                   {"loss.has_ignore_index", l->has_ignore_index},
-                   {"loss.ignore_index", (double)l->ignore_index},
-                   {"loss.label_smoothing", (double)l->label_smoothing},
-                   {"loss.delta", (double)l->delta},
-                   {"loss.weights_high", (double)(t->weights_hash >> 32)},
-                   {"loss.weights_low", (double)(t->weights_hash & UINT32_MAX)},
-                   {"optimizer", o->kind},
-                   {"optimizer.weight_decay", o->weight_decay},
-                   {"optimizer.momentum", o->momentum},
-                   {"optimizer.dampening", o->dampening},
-                   {"optimizer.nesterov", o->nesterov},
-                   {"optimizer.beta1", o->beta1},
-                   {"optimizer.beta2", o->beta2},
-                   {"optimizer.alpha", o->alpha},
-                   {"optimizer.centered", o->centered},
-                   {"optimizer.epsilon", o->epsilon},
-                   {"optimizer.rate_decay", o->rate_decay},
-                   {"schedule", s->kind},
-                   {"schedule.rate", s->rate},
-                   {"schedule.last_rate", s->last_rate},
-                   {"schedule.gamma", s->gamma},
-                   {"schedule.period", (double)s->period},
-                   {"schedule.total_steps", (double)s->total_steps},
-                   {"schedule.warmup_steps", (double)s->warmup_steps},
-                   {"clip_value", t->update.clip_value},
-                   {"clip_norm", t->update.clip_norm},
-                   {"accumulate", (double)t->n_batches},
-                   {"batchnorm", t->forms.batchnorm},
-                   {"population_variance", t->forms.population_variance},
-                   {"dropout", t->forms.dropout},
-                   {"seed_high", (double)(t->seed >> 32)},
-                   {"seed_low", (double)(t->seed & UINT32_MAX)},
-                   {"on_nan", t->on_nan}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        strbuf_printf(out, "%s %.17g\n", numbers[i].name, numbers[i].number);
+#define INTEGER(name, number)                                                                      \
+    {                                                                                              \
+        name, 0, true, (int64_t)(number)                                                           \
+    }
+    const setting settings[] = {
+        {.name = "loss", .number = l->kind},
+        INTEGER("loss.output", t->output_hash),
+        {.name = "loss.has_ignore_index", .number = l->has_ignore_index},
+        INTEGER("loss.ignore_index", l->ignore_index),
+        {.name = "loss.label_smoothing", .number = (double)l->label_smoothing},
+        {.name = "loss.delta", .number = (double)l->delta},
+        INTEGER("loss.weights", t->weights_hash),
+        {.name = "optimizer", .number = o->kind},
+        {.name = "optimizer.weight_decay", .number = o->weight_decay},
+        {.name = "optimizer.momentum", .number = o->momentum},
+        {.name = "optimizer.dampening", .number = o->dampening},
+        {.name = "optimizer.nesterov", .number = o->nesterov},
+        {.name = "optimizer.beta1", .number = o->beta1},
+        {.name = "optimizer.beta2", .number = o->beta2},
+        {.name = "optimizer.alpha", .number = o->alpha},
+        {.name = "optimizer.centered", .number = o->centered},
+        {.name = "optimizer.epsilon", .number = o->epsilon},
+        {.name = "optimizer.rate_decay", .number = o->rate_decay},
+        {.name = "schedule", .number = s->kind},
+        {.name = "schedule.rate", .number = s->rate},
+        {.name = "schedule.last_rate", .number = s->last_rate},
+        {.name = "schedule.gamma", .number = s->gamma},
+        INTEGER("schedule.period", s->period),
+        INTEGER("schedule.total_steps", s->total_steps),
+        INTEGER("schedule.warmup_steps", s->warmup_steps),
+        {.name = "clip_value", .number = t->update.clip_value},
+        {.name = "clip_norm", .number = t->update.clip_norm},
+        INTEGER("accumulate", t->n_batches),
+        {.name = "batchnorm", .number = t->forms.batchnorm},
+        {.name = "population_variance", .number = t->forms.population_variance},
+        {.name = "dropout", .number = t->forms.dropout},
+        INTEGER("seed", t->seed),
+        {.name = "on_nan", .number = t->on_nan}};
+#undef INTEGER
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (settings[i].is_integer)
+            strbuf_printf(out, "%s %" PRId64 "\n", settings[i].name, settings[i].integer);
+        else
+            strbuf_printf(out, "%s %.17g\n", settings[i].name, settings[i].number);
     strbuf_append(out, t->data_settings);
 }
 
-static int length_of_line(const char *text, size_t n)
+/* Returns the line at the start of n bytes, made fit for messages; buffer has NAME_TEXT_BYTES. */
+static const char *line_text(const char *text, size_t n, char buffer[NAME_TEXT_BYTES])
 {
+    char line[256];
     const char *end = memchr(text, '\n', n);
-    const size_t length = end ? (size_t)(end - text) : n;
-    return length < 200 ? (int)length : 200;
+    size_t length = end ? (size_t)(end - text) : n;
+    if (length >= sizeof line) length = sizeof line - 1;
+    memcpy(line, text, length);
+    line[length] = '\0';
+    return name_text(line, buffer);
 }
 
 /* Refuses settings that differ from the trainer's, by the first line that does. */
 static clg_status check_settings(const clg_trainer *t, const char *path, const tensor *given)
 {
     const char *theirs = given->data;
+    char has[NAME_TEXT_BYTES], wants[NAME_TEXT_BYTES];
     strbuf ours;
     strbuf_init(&ours, 0);
     write_settings(t, &ours);
@@ -83,9 +102,9 @@ static clg_status check_settings(const clg_trainer *t, const char *path, const t
         if (text[at++] == '\n') line = at;
     if (status == CLG_OK && (at < n || at < n_theirs))
         status = error_set(CLG_ERROR_INVALID_ARGUMENT,
-                           "'%s' is of another training: it has '%.*s', the trainer '%.*s'", path,
-                           length_of_line(theirs + line, n_theirs - line), theirs + line,
-                           length_of_line(text + line, n - line), text + line);
+                           "'%s' is of another training: it has '%s', the trainer '%s'", path,
+                           line_text(theirs + line, n_theirs - line, has),
+                           line_text(text + line, n - line, wants));
     strbuf_deinit(&ours);
     return status;
 }
@@ -154,13 +173,11 @@ static clg_status arrays_init(const clg_trainer *t, arrays *a)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-static clg_status add_text(arrays *a, size_t i, const char *name, clg_dtype dtype, const void *data,
-                           size_t size_bytes, const shape *dims)
+static clg_status add_array(arrays *a, size_t i, const char *name, clg_dtype dtype,
+                            const void *data, size_t size_bytes, const shape *dims)
 {
-    strbuf text;
-    strbuf_init(&text, 0);
-    strbuf_append(&text, name);
-    CLG_TRY(strbuf_take(&text, &a->names[i]));
+    a->names[i] = memory_strdup(name);
+    if (!a->names[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     return tensor_from_bytes(dtype, dims, data, size_bytes, NULL, &a->tensors[i]);
 }
 
@@ -169,26 +186,24 @@ static clg_status add_settings(const clg_trainer *t, arrays *a)
     const int64_t step = (int64_t)t->n_steps, skipped = (int64_t)t->n_skipped;
     const shape scalar = shape_scalar();
     strbuf text;
-    CLG_TRY(add_text(a, a->n_grouped, "step", CLG_INT64, &step, sizeof step, &scalar));
-    CLG_TRY(add_text(a, a->n_grouped + 1, "skipped", CLG_INT64, &skipped, sizeof skipped, &scalar));
+    CLG_TRY(add_array(a, a->n_grouped, "step", CLG_INT64, &step, sizeof step, &scalar));
+    CLG_TRY(
+        add_array(a, a->n_grouped + 1, "skipped", CLG_INT64, &skipped, sizeof skipped, &scalar));
     strbuf_init(&text, 0);
     write_settings(t, &text);
     const size_t n = strlen(strbuf_data(&text));
     const shape dims = {.rank = 1, .dims = {(int64_t)n}};
     clg_status status = text.status;
     if (status == CLG_OK)
-        status = add_text(a, a->n - 1, "settings", CLG_UINT8, strbuf_data(&text), n, &dims);
+        status = add_array(a, a->n - 1, "settings", CLG_UINT8, strbuf_data(&text), n, &dims);
     strbuf_deinit(&text);
     return status;
 }
 
 static clg_status fetch(arrays *a)
 {
-    for (size_t i = 0; i < a->n_grouped; i++) {
-        const clg_value *from = a->values[i];
-        CLG_TRY(tensor_create(from->dtype, &from->dims, &a->tensors[i]));
-        CLG_TRY(value_read(from, a->tensors[i]->data, a->tensors[i]->size_bytes));
-    }
+    for (size_t i = 0; i < a->n_grouped; i++)
+        CLG_TRY(value_read_tensor(a->values[i], &a->tensors[i]));
     return CLG_OK;
 }
 
@@ -206,7 +221,10 @@ clg_status checkpoint_save(const clg_trainer *t, const char *path)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Reads an array of this dtype and shape; rank RANK_UNKNOWN: of any. */
+/* Elements of `settings` at most: those of this trainer are fewer. */
+#define MAX_SETTINGS (1 << 20)
+
+/* Reads an array of this dtype and shape; rank RANK_UNKNOWN: of any, with MAX_SETTINGS elements. */
 static clg_status read_array(const npz_reader *r, const char *path, const char *name,
                              clg_dtype dtype, const shape *dims, tensor **out)
 {
@@ -224,7 +242,29 @@ static clg_status read_array(const npz_reader *r, const char *path, const char *
                          "'%s' is not a checkpoint of this model: '%s' is %s%s, not %s%s", path,
                          name_text(name, shown), dtype_name(info.dtype),
                          shape_text(&info.dims, has), dtype_name(dtype), shape_text(dims, wants));
+    if (dims->rank == RANK_UNKNOWN &&
+        (info.dims.rank != 1 || info.dims.dims[0] < 0 || info.dims.dims[0] > MAX_SETTINGS))
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s' is damaged: '%s' is %s", path,
+                         name_text(name, shown), shape_text(&info.dims, has));
     return npz_read(r, at, out);
+}
+
+/* Refuses arrays that the trainer does not have: those of another choice of parameters. */
+static clg_status check_arrays(const npz_reader *r, const char *path, const arrays *a)
+{
+    char shown[NAME_TEXT_BYTES];
+    for (size_t i = 0; i < r->count && r->count != a->n; i++) {
+        size_t k = 0;
+        while (k < a->n_grouped && strcmp(r->names[i], a->names[k]) != 0) k++;
+        const bool is_other = strcmp(r->names[i], "settings") == 0 ||
+                              strcmp(r->names[i], "step") == 0 ||
+                              strcmp(r->names[i], "skipped") == 0;
+        if (k < a->n_grouped || is_other) continue;
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "'%s' is of another training: it has '%s', which is not trained here",
+                         path, name_text(r->names[i], shown));
+    }
+    return CLG_OK;
 }
 
 static clg_status read_all(const clg_trainer *t, const npz_reader *r, const char *path, arrays *a)
@@ -243,7 +283,7 @@ static clg_status read_all(const clg_trainer *t, const npz_reader *r, const char
     for (size_t i = 0; i < a->n_grouped; i++)
         CLG_TRY(read_array(r, path, a->names[i], a->values[i]->dtype, &a->values[i]->dims,
                            &a->tensors[i]));
-    return CLG_OK;
+    return check_arrays(r, path, a);
 }
 
 static clg_status write_all(clg_trainer *t, const arrays *a)

@@ -3,7 +3,8 @@
  * Saves what a training has become, and goes on from there. A checkpoint is a .npz file:
  *
  *     parameter/NAME, state1/NAME, ...   of each parameter, in its dtype and shape
- *     step                               steps done, int64
+ *     statistic/NAME                     of each running statistic
+ *     step, skipped                      steps done, and those without an update, int64
  *     settings                           text, uint8: what decides on the steps that follow
  */
 #ifndef CLG_TRAIN_CHECKPOINT_H

@@ -10,26 +10,30 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns whether all elements are finite; others than floats are. */
-static bool is_finite(const tensor *t)
+/* What is looked for. Infinities may be on purpose, as in the masks of attention, so that the cause
+ * of a NaN is the first NaN, if there is one. */
+typedef enum fault { FAULT_NAN, FAULT_NOT_FINITE } fault;
+
+static bool has_fault(const tensor *t, fault what)
 {
-    if (!dtype_is_float(t->dtype)) return true;
-    for (int64_t i = 0; i < t->n_elements; i++)
-        if (!isfinite(tensor_get_float(t, i))) return false;
-    return true;
+    if (!dtype_is_float(t->dtype)) return false;
+    for (int64_t i = 0; i < t->n_elements; i++) {
+        const double number = tensor_get_float(t, i);
+        if (what == FAULT_NAN ? isnan(number) : !isfinite(number)) return true;
+    }
+    return false;
 }
 
-/* Sets *out to whether a value, wherever it is, is finite. */
-static clg_status value_is_finite(const clg_value *v, bool *out)
+/* Sets *out to whether a value, wherever it is, has the fault. */
+static clg_status value_has_fault(const clg_value *v, fault what, bool *out)
 {
     tensor *content;
-    *out = true;
+    *out = false;
     if (v->kind != CLG_VALUE_TENSOR || !dtype_is_float(v->dtype)) return CLG_OK;
-    CLG_TRY(tensor_create(v->dtype, &v->dims, &content));
-    const clg_status status = value_read(v, content->data, content->size_bytes);
-    if (status == CLG_OK) *out = is_finite(content);
+    CLG_TRY(value_read_tensor(v, &content));
+    *out = has_fault(content, what);
     tensor_free(content);
-    return status;
+    return CLG_OK;
 }
 
 /* ---- inputs and parameters ------------------------------------------------------------------- */
@@ -39,17 +43,17 @@ static bool is_parameter(const clg_trainer *t, const char *name)
     return parameters_get(&t->parameters, name) || parameters_get(&t->statistics, name);
 }
 
-/* Appends what is not finite of the inputs: data (of_data), or parameters and statistics. */
-static clg_status look_at_inputs(const clg_trainer *t, bool of_data, strbuf *out)
+/* Appends the first of the inputs with the fault: data (of_data), or parameters and statistics. */
+static clg_status look_at_inputs(const clg_trainer *t, fault what, bool of_data, strbuf *out)
 {
     char shown[NAME_TEXT_BYTES];
     const clg_session *s = t->gradients;
     for (size_t i = 0; i < s->n_inputs; i++) {
         const char *name = session_input_port(s, i)->name;
-        bool is = true;
+        bool has = false;
         if (is_parameter(t, name) == of_data || !s->inputs[i].value) continue;
-        CLG_TRY(value_is_finite(s->inputs[i].value, &is));
-        if (is) continue;
+        CLG_TRY(value_has_fault(s->inputs[i].value, what, &has));
+        if (!has) continue;
         strbuf_printf(out, "the %s '%s'", of_data ? "input" : "parameter", name_text(name, shown));
         return CLG_OK;
     }
@@ -87,7 +91,7 @@ static void outputs_deinit(outputs *o)
     memory_free(o->nodes);
 }
 
-/* Runs the batch in a session of its own, which keeps the outputs. Its caller has entered it. */
+/* Runs the batch in a separate session, which keeps the outputs. Its caller has entered it. */
 static clg_status run_again(const clg_trainer *t, clg_session *s, const outputs *o)
 {
     for (size_t i = 0; i < s->n_inputs; i++)
@@ -97,8 +101,8 @@ static clg_status run_again(const clg_trainer *t, clg_session *s, const outputs 
     return session_run(s);
 }
 
-/* Appends the first output that is not finite. */
-static clg_status find_first(clg_session *s, const outputs *o, strbuf *out)
+/* Appends the first output with the fault. */
+static clg_status find_first(clg_session *s, const outputs *o, fault what, strbuf *out)
 {
     char shown[NAME_TEXT_BYTES], of[NODE_TEXT_BYTES];
     for (size_t i = 0; i < o->n; i++) {
@@ -106,9 +110,9 @@ static clg_status find_first(clg_session *s, const outputs *o, strbuf *out)
         clg_value *v;
         CLG_TRY(session_find_output(s, o->names[i], &index));
         CLG_TRY(session_output_host(s, index, &v));
-        const bool is = v->kind != CLG_VALUE_TENSOR || is_finite(v->host);
+        const bool has = v->kind == CLG_VALUE_TENSOR && has_fault(v->host, what);
         value_free(v);
-        if (is) continue;
+        if (!has) continue;
         strbuf_printf(out, "'%s', of %s", name_text(o->names[i], shown),
                       node_text(o->nodes[i], of));
         return CLG_OK;
@@ -116,7 +120,9 @@ static clg_status find_first(clg_session *s, const outputs *o, strbuf *out)
     return CLG_OK;
 }
 
-static clg_status look_at_nodes(const clg_trainer *t, strbuf *out)
+/* Appends the first output of a node with the fault, if there is one and it is FAULT_NAN, else the
+ * first that is not finite. */
+static clg_status look_at_nodes(const clg_trainer *t, fault what, strbuf *out)
 {
     outputs o;
     clg_session *s = NULL;
@@ -125,7 +131,9 @@ static clg_status look_at_nodes(const clg_trainer *t, strbuf *out)
     if (status == CLG_OK) status = session_enter(s);
     if (status == CLG_OK) {
         status = run_again(t, s, &o);
-        if (status == CLG_OK) status = find_first(s, &o, out);
+        if (status == CLG_OK) status = find_first(s, &o, what, out);
+        if (status == CLG_OK && !strbuf_data(out)[0] && what == FAULT_NAN)
+            status = find_first(s, &o, FAULT_NOT_FINITE, out);
         session_leave(s);
     }
     session_free(s);
@@ -151,9 +159,11 @@ clg_status diagnosis_of_loss(clg_trainer *t, double loss)
 {
     strbuf first;
     strbuf_init(&first, 0);
-    clg_status status = look_at_inputs(t, true, &first);
-    if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_inputs(t, false, &first);
-    if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_nodes(t, &first);
+    const fault what = isnan(loss) ? FAULT_NAN : FAULT_NOT_FINITE;
+    clg_status status = look_at_inputs(t, what, true, &first);
+    if (status == CLG_OK && !strbuf_data(&first)[0])
+        status = look_at_inputs(t, what, false, &first);
+    if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_nodes(t, what, &first);
     if (status != CLG_ERROR_CANCELLED) return report(t, "the loss", loss, &first);
     strbuf_deinit(&first);
     return status;
@@ -163,11 +173,12 @@ clg_status diagnosis_of_norm(clg_trainer *t, double norm)
 {
     char shown[NAME_TEXT_BYTES];
     strbuf first;
-    bool is = true;
+    bool has = false;
     strbuf_init(&first, 0);
-    for (size_t i = 0; i < t->parameters.n && is; i++) {
-        if (value_is_finite(t->views[TRAINER_GRADIENTS][i], &is) != CLG_OK) break;
-        if (!is)
+    for (size_t i = 0; i < t->parameters.n && !has; i++) {
+        if (value_has_fault(t->views[TRAINER_GRADIENTS][i], FAULT_NOT_FINITE, &has) != CLG_OK)
+            break;
+        if (has)
             strbuf_printf(&first, "the gradient of '%s'", name_text(t->parameters.names[i], shown));
     }
     return report(t, "the norm of the gradients", norm, &first);

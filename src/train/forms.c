@@ -41,7 +41,7 @@ static tensor *merged(const graph *g, value_id v)
     return is_copy ? g->values[v].constant : NULL;
 }
 
-/* Makes value v, the result of an Identity, a constant with elements of its own. */
+/* Makes value v, the result of an Identity, a separate constant. */
 static clg_status make_constant(graph *g, value_id v, tensor *content)
 {
     graph_remove_node(g, g->values[v].producer);
@@ -51,7 +51,7 @@ static clg_status make_constant(graph *g, value_id v, tensor *content)
     return CLG_OK;
 }
 
-/* Makes input k of a node a constant of its own. */
+/* Gives a node a separate copy of its constant input k. */
 static clg_status copy_constant(graph *g, node_id n, size_t k)
 {
     value_id copy;
@@ -117,8 +117,8 @@ clg_status forms_separate(const graph *g, clg_train_form form, graph **out_graph
         return status;
     }
     log_write(CLG_LOG_INFO,
-              "%zu initializers of BatchNormalization, which were one with others, are now "
-              "parameters and statistics of their own",
+              "%zu initializers that BatchNormalization shared with other inputs are now separate "
+              "parameters and statistics",
               n);
     *out_graph = copy;
     return CLG_OK;
@@ -149,7 +149,8 @@ clg_status forms_find_statistics(const clg_model *model, const char *loss,
     if (status == CLG_OK) {
         parameters_mark_needed(g, loss, is_needed);
         for (size_t i = 0; i < g->n_nodes; i++)
-            if (may_train(&g->nodes[i], form) && is_needed[g->nodes[i].outputs[0]])
+            if (may_train(&g->nodes[i], form) && g->nodes[i].outputs[0] != VALUE_NONE &&
+                is_needed[g->nodes[i].outputs[0]])
                 mark_statistics(g, &g->nodes[i], patterns, is_statistic);
         status = parameters_list(model, is_statistic, "running statistics", out);
     }
@@ -348,8 +349,8 @@ static clg_status set_dropouts(graph *g, clg_train_form form)
             status = set_dropout(g, i, uses, trains);
     }
     if (!any && form == CLG_FORM_TRAINING)
-        log_write(CLG_LOG_WARNING, "nothing is dropped: the model has no Dropout; exporters leave "
-                                   "it out for prediction");
+        log_write(CLG_LOG_WARNING, "nothing is dropped: the model has no Dropout; exporters remove "
+                                   "it for prediction");
     memory_free(uses);
     return status;
 }

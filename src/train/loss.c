@@ -311,7 +311,7 @@ static void know_y(adding *a)
     a->y_fact = (value_fact){.dtype = facts[a->y].dtype, .dims = facts[a->y].dims};
     const char *name = name_text(a->graph->values[a->y].name, shown);
     if (facts[a->y].kind != CLG_VALUE_TENSOR || !dtype_is_float(a->y_fact.dtype))
-        a->status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "'%s' is no float tensor", name);
+        a->status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "'%s' is not a float tensor", name);
     else if (a->row->class_op && a->y_fact.dims.rank < 2)
         a->status = error_set(CLG_ERROR_SHAPE, "'%s' has no known dimension of classes", name);
     else if (!a->row->class_op && !a->row->formula && !may_be_number(&a->y_fact.dims))

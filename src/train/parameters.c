@@ -27,9 +27,9 @@ static void need(void *user, value_id v) { ((bool *)user)[v] = true; }
 static void need_inputs(const node *n, bool *is_needed)
 {
     for (size_t k = 0; k < sizeof with_settings / sizeof *with_settings; k++) {
-        if (strcmp(n->op_type, with_settings[k].op_type) != 0) continue;
+        if (n->domain[0] || strcmp(n->op_type, with_settings[k].op_type) != 0) continue;
         for (size_t i = 0; i < n->n_inputs && i < with_settings[k].n_first; i++)
-            is_needed[n->inputs[i]] = true;
+            if (n->inputs[i] != VALUE_NONE) is_needed[n->inputs[i]] = true;
         return;
     }
     node_visit_uses(n, need, is_needed);

@@ -339,6 +339,7 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
     if (t->loss.weights)
         t->weights_hash =
             hash_bytes(t->loss.weights, t->loss.n_weights * sizeof *t->loss.weights, 0);
+    if (t->loss.output) t->output_hash = hash_bytes(t->loss.output, strlen(t->loss.output), 0);
     t->loss.output = t->loss.target = NULL;
     t->loss.weights = NULL;
     t->n_batches = options->n_batches;

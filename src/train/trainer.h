@@ -43,8 +43,8 @@ struct clg_trainer {
     train_forms forms;
     optimizer_update update;
     clg_schedule_options schedule;
-    clg_loss_options loss; /* without its names and weights */
-    uint64_t weights_hash; /* of these */
+    clg_loss_options loss;              /* without its names and weights */
+    uint64_t weights_hash, output_hash; /* of these, and of the name of y */
     clg_value *tensors[TRAINER_N_TENSORS];
     clg_value **views[TRAINER_N_TENSORS]; /* by parameter: its part of the tensor */
     clg_session *gradients, *evaluation, *updates;

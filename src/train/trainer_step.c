@@ -234,12 +234,7 @@ static clg_status write_back(const clg_trainer *t, graph *g, trainer_tensor whic
     const parameter *p = &trainer_list(t, which)->items[i];
     value *v = &g->values[graph_find_value(g, p->name)];
     tensor *now;
-    CLG_TRY(tensor_create(p->initial->dtype, &p->initial->dims, &now));
-    const clg_status status = value_read(t->views[which][i], now->data, now->size_bytes);
-    if (status != CLG_OK) {
-        tensor_free(now);
-        return status;
-    }
+    CLG_TRY(value_read_tensor(t->views[which][i], &now));
     tensor_free(v->constant);
     v->constant = now;
     return CLG_OK;

@@ -22,13 +22,11 @@ void watch_deinit(gradient_watch *w) { memory_free(w->has_gradient); }
 static clg_status has_other_than_zero(const clg_value *v, bool *out)
 {
     tensor *t;
-    CLG_TRY(tensor_create(v->dtype, &v->dims, &t));
-    const clg_status status = value_read(v, t->data, t->size_bytes);
     *out = false;
-    for (int64_t i = 0; i < t->n_elements && status == CLG_OK && !*out; i++)
-        *out = tensor_get_float(t, i) != 0;
+    CLG_TRY(value_read_tensor(v, &t));
+    for (int64_t i = 0; i < t->n_elements && !*out; i++) *out = tensor_get_float(t, i) != 0;
     tensor_free(t);
-    return status;
+    return CLG_OK;
 }
 
 static clg_status warn(const gradient_watch *w, const parameter_list *parameters)
@@ -46,9 +44,10 @@ static clg_status warn(const gradient_watch *w, const parameter_list *parameters
     if (n > MAX_NAMES) strbuf_printf(&names, " and %zu more", n - MAX_NAMES);
     const clg_status status = names.status;
     if (status == CLG_OK && n > 0)
-        log_write(CLG_LOG_WARNING,
-                  "%zu of %zu parameters had no gradient but 0 in the first %d steps: %s", n,
-                  parameters->n, WATCH_STEPS, strbuf_data(&names));
+        log_write(
+            CLG_LOG_WARNING,
+            "%zu of %zu parameters had an all-zero gradient in each of the first %d steps: %s", n,
+            parameters->n, WATCH_STEPS, strbuf_data(&names));
     strbuf_deinit(&names);
     return status;
 }

@@ -7,16 +7,6 @@
 
 #include <string.h>
 
-static clg_status copy_tensor(const clg_value *value, tensor **out_tensor)
-{
-    CLG_TRY(tensor_create(value->dtype, &value->dims, out_tensor));
-    const clg_status status = value_read(value, (*out_tensor)->data, (*out_tensor)->size_bytes);
-    if (status == CLG_OK) return CLG_OK;
-    tensor_free(*out_tensor);
-    *out_tensor = NULL;
-    return status;
-}
-
 static clg_status replace(graph *g, const char *name, const clg_value *value, bool *reshapes)
 {
     char shown[NAME_TEXT_BYTES];
@@ -31,7 +21,7 @@ static clg_status replace(graph *g, const char *name, const clg_value *value, bo
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the initializer '%s' is a tensor of %s and rank %d",
                          name_text(name, shown), dtype_name(v->dtype), v->dims.rank);
-    CLG_TRY(copy_tensor(value, &now));
+    CLG_TRY(value_read_tensor(value, &now));
     if (!shape_equal(&v->dims, &value->dims)) *reshapes = true;
     tensor_free(v->constant);
     v->constant = now;

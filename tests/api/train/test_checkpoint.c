@@ -145,6 +145,27 @@ TEST(checkpoint__of_other_options)
     }
 }
 
+/* A checkpoint of all parameters is not one of a part of them: what is frozen would stay as it is. */
+TEST(checkpoint__of_other_parameters)
+{
+    const char *path = scratch_path("all.npz");
+    trainer_setup s = usual(CLG_OPTIMIZER_SGD);
+    clg_trainer *t = open_trainer(&s, CLG_FLOAT32);
+    step(t, 0);
+    assert_ok(clg_trainer_save(t, path));
+    clg_trainer_free(t);
+    s.freeze = "bias";
+    t = open_trainer(&s, CLG_FLOAT32);
+    expect_refused(t, path, CLG_ERROR_INVALID_ARGUMENT,
+                   "it has 'parameter/bias', which is not trained here");
+    assert_ok(clg_trainer_save(t, path));
+    clg_trainer_free(t);
+    s = usual(CLG_OPTIMIZER_SGD);
+    t = open_trainer(&s, CLG_FLOAT32);
+    expect_refused(t, path, CLG_ERROR_INVALID_ARGUMENT, "'parameter/bias' is missing");
+    clg_trainer_free(t);
+}
+
 /* Writes a checkpoint whose array `i` is replaced; value NULL: left out. */
 static void write_changed(const char *from, const char *to, const char *name, clg_value *value)
 {

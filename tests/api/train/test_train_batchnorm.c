@@ -406,6 +406,20 @@ TEST(train_batchnorm__checkpoints_go_on_with_the_same_bits)
     }
 }
 
+/* A file may leave the first output out. */
+TEST(train_batchnorm__without_its_output)
+{
+    clg_trainer *t = NULL;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.train.batchnorm = CLG_FORM_TRAINING;
+    clg_model *m = graph_text_model(
+        15, "x: f64[N,3]; s = f64[3]; b = f64[3]; m = f64[3]; v = f64[3]; w = f64[3]; "
+            "_, p, q = BatchNormalization(x, s, b, m, v) training_mode=1; y = Mul(x, w); out y");
+    const clg_status status = trainer_setup_create(&s, context, m, &t);
+    if (status == CLG_OK) assert_int_equal(clg_trainer_n_parameters(t), 1);
+    clg_trainer_free(t);
+}
+
 TEST(train_batchnorm__refuses)
 {
     clg_trainer *t;
