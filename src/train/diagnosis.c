@@ -10,8 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is looked for. Infinities may be on purpose, as in the masks of attention, so that the cause
- * of a NaN is the first NaN, if there is one. */
+/* What is looked for. */
 typedef enum fault { FAULT_NAN, FAULT_NOT_FINITE } fault;
 
 static bool has_fault(const tensor *t, fault what)
@@ -24,14 +23,14 @@ static bool has_fault(const tensor *t, fault what)
     return false;
 }
 
-/* Sets *out to whether a value, wherever it is, has the fault. */
-static clg_status value_has_fault(const clg_value *v, fault what, bool *out)
+/* Sets *out to whether a value, wherever it is, has elements that are not finite. */
+static clg_status value_is_not_finite(const clg_value *v, bool *out)
 {
     tensor *content;
     *out = false;
     if (v->kind != CLG_VALUE_TENSOR || !dtype_is_float(v->dtype)) return CLG_OK;
     CLG_TRY(value_read_tensor(v, &content));
-    *out = has_fault(content, what);
+    *out = has_fault(content, FAULT_NOT_FINITE);
     tensor_free(content);
     return CLG_OK;
 }
@@ -43,8 +42,9 @@ static bool is_parameter(const clg_trainer *t, const char *name)
     return parameters_get(&t->parameters, name) || parameters_get(&t->statistics, name);
 }
 
-/* Appends the first of the inputs with the fault: data (of_data), or parameters and statistics. */
-static clg_status look_at_inputs(const clg_trainer *t, fault what, bool of_data, strbuf *out)
+/* Appends the first of the inputs that is not finite: data (of_data), or parameters and
+ * statistics. */
+static clg_status look_at_inputs(const clg_trainer *t, bool of_data, strbuf *out)
 {
     char shown[NAME_TEXT_BYTES];
     const clg_session *s = t->gradients;
@@ -52,7 +52,7 @@ static clg_status look_at_inputs(const clg_trainer *t, fault what, bool of_data,
         const char *name = session_input_port(s, i)->name;
         bool has = false;
         if (is_parameter(t, name) == of_data || !s->inputs[i].value) continue;
-        CLG_TRY(value_has_fault(s->inputs[i].value, what, &has));
+        CLG_TRY(value_is_not_finite(s->inputs[i].value, &has));
         if (!has) continue;
         strbuf_printf(out, "the %s '%s'", of_data ? "input" : "parameter", name_text(name, shown));
         return CLG_OK;
@@ -120,9 +120,23 @@ static clg_status find_first(clg_session *s, const outputs *o, fault what, strbu
     return CLG_OK;
 }
 
-/* Appends the first output of a node with the fault, if there is one and it is FAULT_NAN, else the
- * first that is not finite. */
-static clg_status look_at_nodes(const clg_trainer *t, fault what, strbuf *out)
+/* Appends the first output of a node that is not finite, and the first NaN if that is another one:
+ * infinities may be on purpose, as in the masks of attention. */
+static clg_status find_both(clg_session *s, const outputs *o, strbuf *out)
+{
+    strbuf first;
+    CLG_TRY(find_first(s, o, FAULT_NOT_FINITE, out));
+    strbuf_init(&first, 0);
+    clg_status status = find_first(s, o, FAULT_NAN, &first);
+    if (status == CLG_OK) status = first.status;
+    if (status == CLG_OK && strbuf_data(&first)[0] &&
+        strcmp(strbuf_data(&first), strbuf_data(out)) != 0)
+        strbuf_printf(out, "; the first NaN is %s", strbuf_data(&first));
+    strbuf_deinit(&first);
+    return status;
+}
+
+static clg_status look_at_nodes(const clg_trainer *t, strbuf *out)
 {
     outputs o;
     clg_session *s = NULL;
@@ -131,9 +145,7 @@ static clg_status look_at_nodes(const clg_trainer *t, fault what, strbuf *out)
     if (status == CLG_OK) status = session_enter(s);
     if (status == CLG_OK) {
         status = run_again(t, s, &o);
-        if (status == CLG_OK) status = find_first(s, &o, what, out);
-        if (status == CLG_OK && !strbuf_data(out)[0] && what == FAULT_NAN)
-            status = find_first(s, &o, FAULT_NOT_FINITE, out);
+        if (status == CLG_OK) status = find_both(s, &o, out);
         session_leave(s);
     }
     session_free(s);
@@ -159,11 +171,9 @@ clg_status diagnosis_of_loss(clg_trainer *t, double loss)
 {
     strbuf first;
     strbuf_init(&first, 0);
-    const fault what = isnan(loss) ? FAULT_NAN : FAULT_NOT_FINITE;
-    clg_status status = look_at_inputs(t, what, true, &first);
-    if (status == CLG_OK && !strbuf_data(&first)[0])
-        status = look_at_inputs(t, what, false, &first);
-    if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_nodes(t, what, &first);
+    clg_status status = look_at_inputs(t, true, &first);
+    if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_inputs(t, false, &first);
+    if (status == CLG_OK && !strbuf_data(&first)[0]) status = look_at_nodes(t, &first);
     if (status != CLG_ERROR_CANCELLED) return report(t, "the loss", loss, &first);
     strbuf_deinit(&first);
     return status;
@@ -176,8 +186,7 @@ clg_status diagnosis_of_norm(clg_trainer *t, double norm)
     bool has = false;
     strbuf_init(&first, 0);
     for (size_t i = 0; i < t->parameters.n && !has; i++) {
-        if (value_has_fault(t->views[TRAINER_GRADIENTS][i], FAULT_NOT_FINITE, &has) != CLG_OK)
-            break;
+        if (value_is_not_finite(t->views[TRAINER_GRADIENTS][i], &has) != CLG_OK) break;
         if (has)
             strbuf_printf(&first, "the gradient of '%s'", name_text(t->parameters.names[i], shown));
     }

@@ -7,8 +7,8 @@
 
 #include "train/trainer.h"
 
-/* Return DATA with a message that names step, learning rate and the first value that is not finite;
- * where the loss is NaN, the first with a NaN, if there is one.
+/* Return DATA with a message that names step, learning rate and the first value that is not finite,
+ * and the first output of a node that is NaN.
  * For a loss: an input, a parameter or the output of a node, by another run of the batch that keeps
  * all of them, which takes their memory; if that fails, only what is known. For the norm of the
  * gradients: the first parameter whose gradient it is. */

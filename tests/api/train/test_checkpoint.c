@@ -156,8 +156,8 @@ TEST(checkpoint__of_other_parameters)
     clg_trainer_free(t);
     s.freeze = "bias";
     t = open_trainer(&s, CLG_FLOAT32);
-    expect_refused(t, path, CLG_ERROR_INVALID_ARGUMENT,
-                   "it has 'parameter/bias', which is not trained here");
+    assert_error(clg_trainer_load(t, path), CLG_ERROR_INVALID_ARGUMENT,
+                 "it has 'parameter/bias', which is not trained here");
     assert_ok(clg_trainer_save(t, path));
     clg_trainer_free(t);
     s = usual(CLG_OPTIMIZER_SGD);

@@ -31,7 +31,7 @@ typedef struct warnings {
 static void take(void *user, clg_log_level level, const char *message)
 {
     warnings *w = user;
-    if (level != CLG_LOG_WARNING || !strstr(message, "had no gradient")) return;
+    if (level != CLG_LOG_WARNING || !strstr(message, "all-zero gradient")) return;
     w->n++;
     strncpy(w->last, message, sizeof w->last - 1);
 }
