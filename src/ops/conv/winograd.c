@@ -41,7 +41,8 @@ static const struct {
     .group_cycles = 200.0,         /* per work-group: start, and ends of its loops */
     .weight_bytes_per_cycle = 8.0, /* weights read from the last-level cache or memory */
     .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
-    .packed_weight_cycles = 2.4,   /* per packed weight, where each run packs them */
+    /* per packed weight, where each run packs them; measured for float32 only */
+    .packed_weight_cycles = 2.4,
 };
 
 /* The tiling of winograd_simd. side: outputs of a Winograd tile in each direction; area: its

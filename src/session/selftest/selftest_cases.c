@@ -104,6 +104,7 @@ const selftest_case selftest_cases[] = {
     /* convolutions: tiles, Winograd, strides, dilations, groups, one output pixel */
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1 activation:s=Relu", "2,21,13,19 37,21,3,3c 37"),
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1", "1,37,9,11 19,37,3,3c - 1,19,9,11"),
+    FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1", "2,37,13,19 21,37,3,3"),
     PRODUCT("Conv", "strides:I=2,2 pads:I=1,0,1,0", "2,21,13,19 37,21,3,3c 37"),
     PRODUCT("Conv", "dilations:I=2,3", "1,5,17,23 19,5,3,5"),
     PRODUCT("Conv", "", "2,277,11,19 37,277,1,1c 37"),

@@ -306,6 +306,18 @@ TEST(passes__only_plain_3x3_convolutions_may_be_filtered)
     }
 }
 
+TEST(passes__convolutions_with_weights_that_change_may_be_filtered)
+{
+    pass_case m = pass_case_start();
+    const value_id in[] = {pass_case_input(&m, "x", 4, (int64_t[]){2, 4, 8, 8}),
+                           pass_case_input(&m, "w", 4, (int64_t[]){6, 4, 3, 3})};
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "Conv", 2, in, "conv"), "winograd");
+    const node *filtered = pass_case_find(g, "FusedConv");
+    assert_non_null(filtered);
+    assert_int_equal(node_int(filtered, "winograd", 0), 1);
+    graph_free(g);
+}
+
 TEST(passes__data_gradients_may_be_filtered)
 {
     pass_case m = pass_case_start();
