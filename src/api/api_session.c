@@ -301,28 +301,15 @@ clg_status clg_session_get_output_data(clg_session *session, const char *name, v
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void add_buffer(clg_memory_estimate *m, uint64_t bytes)
-{
-    if (bytes > m->largest_buffer_bytes) m->largest_buffer_bytes = bytes;
-}
-
 /* Adds what the session needs for a plan. */
 static void estimate(clg_session *session, const plan *p, clg_memory_estimate *out)
 {
-    out->live_bytes += p->root->live_bytes;
-    for (size_t i = 0; i < p->root->n_slabs; i++) {
-        out->slab_bytes += p->root->slab_bytes[i];
-        add_buffer(out, p->root->slab_bytes[i]);
-    }
-    for (size_t i = 0; i < p->n_inputs; i++) {
-        out->io_bytes += fact_bytes(&p->inputs[i]);
-        add_buffer(out, fact_bytes(&p->inputs[i]));
-    }
+    estimate_add_slabs(out, p->root);
+    for (size_t i = 0; i < p->n_inputs; i++)
+        estimate_add_buffer(out, &out->io_bytes, fact_bytes(&p->inputs[i]));
     for (size_t i = 0; i < session->n_outputs; i++)
-        if (p->root->output_bytes[i] != PLAN_NO_OUTPUT) {
-            out->io_bytes += p->root->output_bytes[i];
-            add_buffer(out, p->root->output_bytes[i]);
-        }
+        if (p->root->output_bytes[i] != PLAN_NO_OUTPUT)
+            estimate_add_buffer(out, &out->io_bytes, p->root->output_bytes[i]);
 }
 
 /* Adds up the parts of a session without a plan, for the plans of the last run. */

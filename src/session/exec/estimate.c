@@ -66,6 +66,21 @@ clg_status exec_add_new_weights(session_exec *e, const plan_segment *s, uint64_t
     return CLG_OK;
 }
 
+void estimate_add_buffer(clg_memory_estimate *m, uint64_t *sum, uint64_t size_bytes)
+{
+    *sum += size_bytes;
+    if (size_bytes > m->largest_buffer_bytes) m->largest_buffer_bytes = size_bytes;
+}
+
+void estimate_add_slabs(clg_memory_estimate *m, const plan_segment *s)
+{
+    m->live_bytes += s->live_bytes;
+    for (size_t i = 0; i < s->n_slabs; i++)
+        estimate_add_buffer(m, &m->slab_bytes, s->slab_bytes[i]);
+    for (size_t i = 0; i < s->n_states; i++)
+        estimate_add_buffer(m, &m->slab_bytes, s->states[i].size_bytes);
+}
+
 static void add_slabs(const plan_segment *s, memory_needs *needs)
 {
     for (size_t i = 0; i < s->n_slabs; i++) add(&needs->slabs, s->slab_bytes[i]);

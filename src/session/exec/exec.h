@@ -176,6 +176,10 @@ uint64_t exec_weight_bytes(session_exec *e);
 /* Adds the bytes of the constants that the steps of a segment read and that are not on the device
  * (estimate.c). */
 clg_status exec_add_new_weights(session_exec *e, const plan_segment *s, uint64_t *bytes);
+/* Adds a buffer to one of the sums of an estimate. */
+void estimate_add_buffer(clg_memory_estimate *m, uint64_t *sum, uint64_t size_bytes);
+/* Adds the results of nodes: slabs, states of loops, and live_bytes. */
+void estimate_add_slabs(clg_memory_estimate *m, const plan_segment *s);
 /* Finds the buffer of weight v, uploaded or recomputed if necessary (packing.c). Borrowed; it lives
  * as long as the exec. Call without plan_lock. */
 clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);

@@ -213,17 +213,13 @@ static clg_status bind_aggregate(run_state *r, size_t i)
  * at the address can. */
 #define PAGE_BYTES 4096
 
-/* Returns whether the device is to read the memory of a host value in place, and sets *out_before
- * to the bytes before it with which a buffer must begin, since the device takes only addresses of
- * its alignment. Kernels of the SIMD class begin at any element, and read 4 bytes at a time of
- * smaller ones; others, and CLBlast, may read whole vectors from the start of a tensor on. See
- * decision 57. */
-static bool may_zero_copy(const run_state *r, size_t i, const void *data, size_t size_bytes,
-                          size_t *out_before)
+/* Kernels of the SIMD class begin at any element, and read 4 bytes at a time of smaller ones;
+ * others, and CLBlast, may read whole vectors from the start of a tensor on. See decision 57. */
+bool run_reads_in_place(const session_exec *e, clg_dtype dtype, const void *data, size_t size_bytes,
+                        size_t *out_before)
 {
-    const session_exec *e = r->session->exec;
     const device_caps *caps = ocl_context_caps(e->context->ocl);
-    const size_t device = caps->zero_copy_align_bytes, element = dtype_size(r->facts[i].dtype);
+    const size_t device = caps->zero_copy_align_bytes, element = dtype_size(dtype);
     if (size_bytes < ZERO_COPY_BYTES || device == 0 || device > PAGE_BYTES) return false;
     size_t needed = element > 4 ? element : 4;
     if (e->options.kernel_class != CLG_KERNELS_SIMD) needed = caps->buffer_align_bytes;
@@ -270,7 +266,7 @@ static clg_status bind_input(run_state *r, size_t i)
     }
     const void *data = value_host_data(in->value);
     if (!data) return bind_foreign_context(r, i, in->value, size_bytes);
-    if (may_zero_copy(r, i, data, size_bytes, &before))
+    if (run_reads_in_place(s->exec, r->facts[i].dtype, data, size_bytes, &before))
         return zero_copy_input(r, i, data, size_bytes, before);
     CLG_TRY(frame_reserve(s->frame, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     return ocl_queue_write(s->frame->queue, m->buffer, 0, data, size_bytes, false);

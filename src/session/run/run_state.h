@@ -56,4 +56,10 @@ clg_status run_fetch_outputs(run_state *r);
 /* Makes the results available in the session, after the wait: all of them, or none on failure. */
 clg_status run_publish_outputs(run_state *r);
 
+/* Returns whether the device is to read the memory of a host value in place, and sets *out_before
+ * to the bytes before it with which a buffer must begin, since the device takes only addresses of
+ * its alignment (bind_inputs.c). */
+bool run_reads_in_place(const session_exec *e, clg_dtype dtype, const void *data, size_t size_bytes,
+                        size_t *out_before);
+
 #endif
