@@ -9,7 +9,7 @@
 //   P_INT     width of the target's integers: 32 or 64 bits
 //   P_WEIGHT  1: classes have weights; 0: all weights are 1
 //
-// Arguments of loss_each and loss_parts
+// Arguments of loss_each, loss_parts and loss_whole
 //   x            log-probabilities: [outer, classes, inner]
 //   target       class of each position: [positions], positions = outer * inner
 //   weight       [classes]; any buffer if P_WEIGHT is 0
@@ -19,6 +19,7 @@
 // loss_each: y: [positions], the loss of each position. NDRange: positions.
 // loss_parts: parts: [n_parts][2], the sums of losses and of weights over the positions
 //   part * far + k * near, k < count. For precision, sums of 64 are added up. NDRange: n_parts.
+// loss_whole: y[0], as loss_total makes it of all positions as one part. One work-item.
 // loss_total: y[0] = the sum of losses; if `mean` is 1, divided by the sum of weights. One
 //   work-item.
 //
@@ -71,26 +72,44 @@ __kernel void loss_each(LOSS_PARAMS, __global elem *y, const long y_off)
     }
 }
 
+// Sets *out_total to the sum of the losses of the positions part * far + k * near, k < count, and
+// *out_weight to that of their weights.
+static inline void sum_part(const int part, const int far, const int near, const int count,
+                            num *out_total, num *out_weight, LOSS_PARAMS)
+{
+    num loss = 0, total = 0;
+    for (int first = 0; first < count; first += 64) {
+        num some = 0, some_weight = 0;
+        for (int k = first; k < min(first + 64, count); ++k) {
+            const long p = (long)part * far + (long)k * near;
+            num w;
+            if (p >= positions) break;
+            some += loss_at((int)p, &w, LOSS_PASS);
+            some_weight += w;
+        }
+        loss += some;
+        total += some_weight;
+    }
+    *out_total = loss;
+    *out_weight = total;
+}
+
 __kernel void loss_parts(LOSS_PARAMS, __global num *parts, const long parts_off, const int n_parts,
                          const int far, const int near, const int count)
 {
     for (int part = get_global_id(0); part < n_parts; part += get_global_size(0)) {
-        num loss = 0, total = 0;
-        for (int first = 0; first < count; first += 64) {
-            num some = 0, some_weight = 0;
-            for (int k = first; k < min(first + 64, count); ++k) {
-                const long p = (long)part * far + (long)k * near;
-                num w;
-                if (p >= positions) break;
-                some += loss_at((int)p, &w, LOSS_PASS);
-                some_weight += w;
-            }
-            loss += some;
-            total += some_weight;
-        }
+        num loss, total;
+        sum_part(part, far, near, count, &loss, &total, LOSS_PASS);
         parts[parts_off + 2 * part] = loss;
         parts[parts_off + 2 * part + 1] = total;
     }
+}
+
+__kernel void loss_whole(LOSS_PARAMS, const int mean, __global elem *y, const long y_off)
+{
+    num loss, total;
+    sum_part(0, 0, 1, positions, &loss, &total, LOSS_PASS);
+    STORE1(mean ? loss / total : loss, y + y_off);
 }
 
 __kernel void loss_total(__global const num *parts, const long parts_off, const int n_parts,

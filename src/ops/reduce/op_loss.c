@@ -89,6 +89,16 @@ static void lower_each(lower_context *c, const loss_job *j)
 #define SIMD_PART_POSITIONS 1024 /* fewest positions of a part; reads are scattered */
 #define SIMT_PART_POSITIONS 8
 
+/* Appends the sum of all losses, of few positions by one work-item. */
+static void lower_whole(lower_context *c, const loss_job *j)
+{
+    step *k = loss_step(c, j, "loss_whole");
+    loss_args(c, j, k);
+    step_arg_int(&c->build, k, is_mean(c->node));
+    step_arg_buffer(&c->build, k, operand_output(0), c->outputs[0].dtype);
+    work_range_1d(c, k, 1, 1);
+}
+
 /* Appends the partial sums and their total. On a CPU a part is contiguous; on a GPU adjacent
  * work-items read adjacent elements. */
 static void lower_reduced(lower_context *c, const loss_job *j)
@@ -100,7 +110,10 @@ static void lower_reduced(lower_context *c, const loss_job *j)
     const int64_t max = simd ? SIMD_PARTS_PER_UNIT * work_units(c) : SIMT_MAX_PARTS,
                   worth = j->positions / (simd ? SIMD_PART_POSITIONS : SIMT_PART_POSITIONS);
     int64_t n_parts = worth < max ? worth : max;
-    if (n_parts < 1) n_parts = 1;
+    if (n_parts <= 1) {
+        lower_whole(c, j);
+        return;
+    }
     const int64_t count = (j->positions + n_parts - 1) / n_parts;
     const operand parts = step_scratch(b, j->impl, (size_t)n_parts * 2 * dtype_size(sums));
     step *k = loss_step(c, j, "loss_parts");

@@ -343,6 +343,13 @@ static const gradient_case losses[] = {
     {.text = "a: f64[2,3,2]; i = [2,0,1,2]; d = [2,2]; t = Reshape(i, d); "
              "z = SoftmaxCrossEntropyLoss(a, t) reduction=none;",
      .dims = "2,2"},
+    {.text = "a: f64[2,3,2]; i = [2,0,1,2]; d = [2,2]; t = Reshape(i, d); "
+             "y, l = SoftmaxCrossEntropyLoss(a, t); z = Mul(l, l);",
+     .dims = "2,3,2"},
+    {.text = "a: f64[4,3]; t = [2,0,1,2]; y, l = SoftmaxCrossEntropyLoss(a, t); z = Mul(l, y);",
+     .dims = "4,3"},
+    /* the number of classes is not known */
+    {.text = "a: f64[4,N]; t = [2,0,1,2]; z = SoftmaxCrossEntropyLoss(a, t);", .dims = "", .n = 3},
 };
 
 /* Values with several readers, which lie on several paths; the same value twice. */
