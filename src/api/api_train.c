@@ -18,6 +18,11 @@
         API_REQUIRE_DEVICE(trainer);                                                               \
         CLG_TRY(trainer_enter(trainer));                                                           \
     } while (0)
+#define ENTER_SETTLED(trainer)                                                                     \
+    do {                                                                                           \
+        API_REQUIRE_DEVICE(trainer);                                                               \
+        CLG_TRY(trainer_enter_settled(trainer));                                                   \
+    } while (0)
 
 static clg_status leave(clg_trainer *t, clg_status status)
 {
@@ -150,7 +155,7 @@ clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss)
     clg_measures ours = CLG_MEASURES_INIT;
     API_REQUIRE(out_loss);
     *out_loss = 0;
-    ENTER(trainer);
+    ENTER_SETTLED(trainer);
     const clg_status status = trainer_evaluate(trainer, &ours);
     if (status == CLG_OK) *out_loss = ours.loss;
     return leave(trainer, status);
@@ -160,7 +165,7 @@ clg_status clg_trainer_measure(clg_trainer *trainer, clg_measures *out_measures)
 {
     clg_measures ours = CLG_MEASURES_INIT;
     API_REQUIRE(out_measures);
-    ENTER(trainer);
+    ENTER_SETTLED(trainer);
     clg_status status = trainer_evaluate(trainer, &ours);
     if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_measures);
     return leave(trainer, status);
@@ -193,7 +198,7 @@ const clg_port *clg_trainer_parameter(const clg_trainer *trainer, size_t index)
 static clg_status get(clg_trainer *t, trainer_tensor which, const char *name, clg_value **out_value)
 {
     clg_value *view;
-    CLG_TRY(trainer_enter(t));
+    CLG_TRY(trainer_enter_settled(t));
     clg_status status = trainer_view(t, which, name, &view);
     if (status == CLG_OK) status = value_to_host(view, out_value);
     return leave(t, status);
@@ -222,7 +227,7 @@ clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name, con
     clg_value *view;
     API_REQUIRE(name);
     API_REQUIRE(value);
-    ENTER(trainer);
+    ENTER_SETTLED(trainer);
     clg_status status = trainer_view(trainer, TRAINER_PARAMETERS, name, &view);
     if (status == CLG_OK && (value->kind != CLG_VALUE_TENSOR || value->dtype != view->dtype))
         status = error_set(CLG_ERROR_INVALID_ARGUMENT, "parameter '%s' is a %s tensor", name,
@@ -236,14 +241,14 @@ clg_status clg_trainer_set_parameter(clg_trainer *trainer, const char *name, con
 clg_status clg_trainer_save(clg_trainer *trainer, const char *path)
 {
     API_REQUIRE(path);
-    ENTER(trainer);
+    ENTER_SETTLED(trainer);
     return leave(trainer, checkpoint_save(trainer, path));
 }
 
 clg_status clg_trainer_load(clg_trainer *trainer, const char *path)
 {
     API_REQUIRE(path);
-    ENTER(trainer);
+    ENTER_SETTLED(trainer);
     return leave(trainer, checkpoint_load(trainer, path));
 }
 
@@ -251,7 +256,7 @@ clg_status clg_trainer_model(clg_trainer *trainer, clg_model **out_model)
 {
     API_REQUIRE(out_model);
     *out_model = NULL;
-    ENTER(trainer);
+    ENTER_SETTLED(trainer);
     return leave(trainer, trainer_model(trainer, out_model));
 }
 
@@ -259,7 +264,7 @@ clg_status clg_trainer_session(clg_trainer *trainer, clg_session **out_session)
 {
     API_REQUIRE(out_session);
     *out_session = NULL;
-    ENTER(trainer);
+    ENTER_SETTLED(trainer);
     return leave(trainer, trainer_session(trainer, out_session));
 }
 

@@ -158,6 +158,8 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
+/* Returns whether a command may be in flight: one was enqueued since the last wait for all. */
+bool ocl_queue_is_busy(const ocl_queue *q);
 /* Returns whether the device still executes commands: enqueues a marker and waits for it. A failure
  * is recorded as a loss of the device, whatever its code is. */
 bool ocl_queue_probe(ocl_queue *q);

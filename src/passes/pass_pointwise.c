@@ -26,13 +26,16 @@ typedef struct growth {
 } growth;
 
 /* Returns whether a node may be fused. Nodes with only integer operands are usually shape
- * arithmetic, which the host does during planning; they are not fused. */
-static bool is_suited(const graph_info *s, const node *n)
+ * arithmetic, which the host does during planning; they are not fused, but for comparisons with
+ * results of two and more dimensions, which may join others. */
+static bool is_suited(const graph_info *s, const node *n, bool joins)
 {
     if (n->removed || !pointwise_is(n) || n->n_outputs != 1 || s->constant[n->outputs[0]])
         return false;
-    bool has_float = dtype_is_float(s->facts[n->outputs[0]].dtype);
-    if (s->facts[n->outputs[0]].dtype == CLG_STRING) return false;
+    const value_fact *result = &s->facts[n->outputs[0]];
+    bool has_float = dtype_is_float(result->dtype) ||
+                     (joins && result->dtype == CLG_BOOL && result->dims.rank >= 2);
+    if (result->dtype == CLG_STRING) return false;
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] == VALUE_NONE) continue;
         const value_fact *fact = &s->facts[n->inputs[i]];
@@ -79,7 +82,7 @@ static node_id find_joiner(const growth *w, value_id v)
     const node_id n = w->graph->values[v].producer;
     const bool is_output = w->graph->values[v].is_output;
     if (n == NODE_NONE || w->taken[n] || is_member(w, n) ||
-        !is_suited(w->info, &w->graph->nodes[n]))
+        !is_suited(w->info, &w->graph->nodes[n], true))
         return NODE_NONE;
     if (readings(w, v) + is_output != w->info->uses[v]) return NODE_NONE;
     const shape *dims = &w->info->facts[w->result].dims, *own = &w->info->facts[v].dims;
@@ -237,7 +240,7 @@ static clg_status replace(growth *w)
 static clg_status grow(growth *w, node_id from)
 {
     const node *n = &w->graph->nodes[from];
-    if (w->taken[from] || !is_suited(w->info, n)) return CLG_OK;
+    if (w->taken[from] || !is_suited(w->info, n, false)) return CLG_OK;
     w->result = n->outputs[0];
     w->members[0] = from;
     w->n_members = 1;

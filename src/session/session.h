@@ -194,6 +194,16 @@ void session_set_seed(clg_session *s, uint64_t seed);
 clg_status session_run(clg_session *s);
 /* As session_run, for a caller that has called session_refresh and uses the session's frame. */
 clg_status session_run_refreshed(clg_session *s);
+/* Plans a run with the inputs that are set, if there is no plan for them; *out_is_built: the
+ * session has run it before, and compiles and packs nothing (enqueued_run.c). */
+clg_status session_plan_run(clg_session *s, bool *out_is_built);
+/* Enqueues a run of s in the queue of another session, before a run of that one, for which
+ * session_plan_run said that it is built; both are entered and refreshed, and stay so until
+ * session_conclude, which makes the results of s available, and waits if the other run has not.
+ * Where that is not possible, s runs at once: *out_run is NULL, as after a failure. */
+typedef struct enqueued_run enqueued_run;
+clg_status session_enqueue_in(clg_session *s, clg_session *in, enqueued_run **out_run);
+clg_status session_conclude(enqueued_run *run);
 /* Plans and compiles for the shapes that are set, and runs once with zeros. progress may be
  * NULL. */
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user);

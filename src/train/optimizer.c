@@ -26,7 +26,7 @@ typedef struct optimizer_kind {
 #define ADAM(x)                                                                                    \
     {                                                                                              \
         2, {AVERAGE(beta1, s1, "d"), AVERAGE(beta2, s2, "d * d")},                                 \
-            x " - step * n1 / (Sqrt(n2) / root + epsilon)"                                         \
+            x " - step * n1 / (Sqrt(n2) * scale + epsilon)"                                        \
     }
 #define SQUARES AVERAGE(alpha, s1, "d * d")
 #define SCALED "d / (Sqrt(n1) + epsilon)"
@@ -98,7 +98,7 @@ void optimizer_numbers(const clg_optimizer_options *o, double rate, uint64_t n, 
     out[NUMBER_RATE] = rate;
     out[NUMBER_STEP] =
         is_adam ? rate / (1 - pow(o->beta1, count)) : rate / (1 + (double)n * o->rate_decay);
-    out[NUMBER_ROOT] = sqrt(1 - pow(o->beta2, count));
+    out[NUMBER_SCALE] = 1 / sqrt(1 - pow(o->beta2, count));
     out[NUMBER_FRESH] = n == 0 ? 1 : 1 - o->dampening;
     out[NUMBER_FACTOR] = 1 / (double)n_batches;
 }
@@ -156,7 +156,7 @@ static value_id find(void *user, const char *name)
                   {"n3", m->updated[2]},
                   {"rate", m->numbers[NUMBER_RATE]},
                   {"step", m->numbers[NUMBER_STEP]},
-                  {"root", m->numbers[NUMBER_ROOT]},
+                  {"scale", m->numbers[NUMBER_SCALE]},
                   {"fresh", m->numbers[NUMBER_FRESH]}};
     const struct {
         const char *name;

@@ -16,7 +16,7 @@
 typedef enum optimizer_number {
     NUMBER_RATE, /* the learning rate */
     NUMBER_STEP, /* the factor of the optimizer's step: the rate, corrected for the step's number */
-    NUMBER_ROOT, /* of Adam: the root of the correction of squared gradients */
+    NUMBER_SCALE,  /* of Adam: 1 / the square root of the correction of squared gradients */
     NUMBER_FRESH,  /* of SGD with momentum: the share of the gradient that is added to it */
     NUMBER_FACTOR, /* of the gradients: 1 / number of batches */
     OPTIMIZER_N_NUMBERS

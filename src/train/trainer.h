@@ -55,7 +55,10 @@ struct clg_trainer {
     /* of these: sums of losses and counts */
     double loss_sum;
     uint64_t n_right, n_counted;
-    bool has_nan;                /* one of these is not finite: the step is skipped */
+    bool has_nan; /* one of these is not finite: the step is skipped */
+    /* The update of the last step has yet to run: trainer_enter_settled, or the next step. */
+    bool is_update_due;
+    bool is_shared; /* sessions of the application's read parameters: updates are not put off */
     uint64_t n_steps, n_skipped; /* n_skipped of n_steps had no update */
     gradient_watch watch;
     clg_on_nan on_nan;
@@ -89,6 +92,9 @@ void trainer_free(clg_trainer *t);
 /* Enters the trainer for one request; BUSY if another request has entered it. The functions below
  * need that. */
 clg_status trainer_enter(clg_trainer *t);
+/* As trainer_enter, and runs the update of the last step if it is due: for functions that read or
+ * change parameters, statistics or states. */
+clg_status trainer_enter_settled(clg_trainer *t);
 void trainer_leave(clg_trainer *t);
 
 /* Makes the random numbers of the next run of a session, which the caller has entered, a function

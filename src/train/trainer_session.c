@@ -36,9 +36,11 @@ clg_status trainer_session(clg_trainer *t, clg_session **out_session)
     exec_free(like);
     model_free(m);
     if (status == CLG_OK) status = trainer_give_all(t, s);
-    if (status == CLG_OK)
-        *out_session = s;
-    else
+    if (status != CLG_OK) {
         session_free(s);
-    return status;
+        return status;
+    }
+    t->is_shared = true;
+    *out_session = s;
+    return CLG_OK;
 }

@@ -38,11 +38,10 @@ clg_status trainer_set_input(clg_trainer *t, const char *name, clg_value *value)
     return has_input(t->evaluation, name) ? trainer_give(t->evaluation, name, value) : CLG_OK;
 }
 
-/* Runs a session that was entered, and reads the numbers that are its n outputs from `index` on. */
-static clg_status run_entered(clg_session *s, size_t index, size_t n, double *out)
+/* Reads the numbers that are n outputs, from `index` on, of a session that has run. */
+static clg_status read_numbers(clg_session *s, size_t index, size_t n, double *out)
 {
     clg_value *v;
-    CLG_TRY(session_run(s));
     for (size_t i = 0; i < n; i++) {
         CLG_TRY(session_output_host(s, index + i, &v));
         out[i] = tensor_get_float(v->host, 0);
@@ -54,17 +53,17 @@ static clg_status run_entered(clg_session *s, size_t index, size_t n, double *ou
 static clg_status run(clg_session *s, size_t index, size_t n, double *out)
 {
     CLG_TRY(session_enter(s));
-    const clg_status status = run_entered(s, index, n, out);
+    clg_status status = session_run(s);
+    if (status == CLG_OK) status = read_numbers(s, index, n, out);
     session_leave(s);
     return status;
 }
 
-/* Runs a session that was entered, whose outputs from `index` on are the loss and, if it has them,
- * metrics. */
-static clg_status run_loss(clg_session *s, size_t index, bool has_metrics, clg_measures *out)
+/* Reads the loss, and metrics if there are any, which are the outputs from `index` on. */
+static clg_status read_loss(clg_session *s, size_t index, bool has_metrics, clg_measures *out)
 {
     double numbers[1 + N_METRICS] = {0};
-    CLG_TRY(run_entered(s, index, has_metrics ? 1 + N_METRICS : 1, numbers));
+    CLG_TRY(read_numbers(s, index, has_metrics ? 1 + N_METRICS : 1, numbers));
     out->loss = numbers[0];
     out->n_right = (uint64_t)numbers[1 + METRIC_RIGHT];
     out->n_counted = (uint64_t)numbers[1 + METRIC_COUNTED];
@@ -91,8 +90,8 @@ static clg_status chain_statistics(clg_trainer *t)
                         t->views[t->n_done % 2 == 0 ? TRAINER_NEW : TRAINER_NEWER]);
 }
 
-/* Computes the gradients of a batch in the session, which was entered. */
-static clg_status compute_entered(clg_trainer *t, clg_measures *out)
+/* Prepares the session, which was entered, for a batch. */
+static clg_status set_batch(clg_trainer *t)
 {
     clg_session *s = t->gradients;
     if (t->n_batches > 1 && t->n_done <= 1)
@@ -100,15 +99,53 @@ static clg_status compute_entered(clg_trainer *t, clg_measures *out)
                              t->views[t->n_done == 0 ? TRAINER_GRADIENTS : TRAINER_BATCH]));
     if (t->n_batches > 1) CLG_TRY(chain_statistics(t));
     trainer_seed(t, s);
-    return run_loss(s, t->parameters.n, t->has_step_metrics, out);
+    return session_refresh(s);
+}
+
+/* Runs the update that is due, or enqueues it in the queue of the gradients, before them. Nothing
+ * cancels that. */
+static clg_status start_update(clg_trainer *t, enqueued_run **out_run)
+{
+    clg_status status;
+    bool is_built;
+    *out_run = NULL;
+    if (!t->is_update_due) return CLG_OK;
+    CANCEL_WITHIN(status, &t->cancel, NULL, session_plan_run(t->gradients, &is_built));
+    CLG_TRY(status);
+    CLG_TRY(session_refresh(t->updates));
+    CLG_TRY(is_built ? session_enqueue_in(t->updates, t->gradients, out_run)
+                     : session_run_refreshed(t->updates));
+    t->is_update_due = false;
+    return CLG_OK;
+}
+
+/* Computes the gradients of a batch, after the update that is due. */
+static clg_status compute_after_update(clg_trainer *t)
+{
+    clg_status status;
+    enqueued_run *due;
+    CLG_TRY(start_update(t, &due));
+    CANCEL_WITHIN(status, &t->cancel, NULL, session_run_refreshed(t->gradients));
+    const clg_status updated = due ? session_conclude(due) : CLG_OK;
+    return updated == CLG_OK ? status : updated;
+}
+
+static clg_status compute_entered(clg_trainer *t, clg_measures *out)
+{
+    CLG_TRY(set_batch(t));
+    CLG_TRY(compute_after_update(t));
+    return read_loss(t->gradients, t->parameters.n, t->has_step_metrics, out);
 }
 
 static clg_status compute_batch(clg_trainer *t, clg_measures *out)
 {
-    clg_status status;
-    CLG_TRY(session_enter(t->gradients));
-    CANCEL_WITHIN(status, &t->cancel, NULL, compute_entered(t, out));
-    session_leave(t->gradients);
+    CLG_TRY(session_enter(t->updates));
+    clg_status status = session_enter(t->gradients);
+    if (status == CLG_OK) {
+        status = compute_entered(t, out);
+        session_leave(t->gradients);
+    }
+    session_leave(t->updates);
     return status;
 }
 
@@ -157,16 +194,42 @@ static clg_status set_numbers(clg_trainer *t, double rate)
 }
 
 /* Updates the parameters; the kernel does not where the norm of the gradients is not finite. */
-static clg_status update(clg_trainer *t, clg_train_stats *stats)
+static clg_status update_now(clg_trainer *t, clg_train_stats *stats)
 {
     const bool has_norm = t->update.clip_norm > 0;
-    CLG_TRY(watch_step(&t->watch, &t->parameters, t->views[TRAINER_GRADIENTS]));
-    CLG_TRY(set_numbers(t, stats->rate));
     CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options), has_norm ? 1 : 0,
                 &stats->gradient_norm));
     if (!has_norm || isfinite(stats->gradient_norm)) return CLG_OK;
     t->has_nan = true;
     return t->on_nan == CLG_ON_NAN_STOP ? diagnosis_of_norm(t, stats->gradient_norm) : CLG_OK;
+}
+
+/* Updates the parameters, or leaves that to the next step, so that the device need not wait for
+ * the host between an update and the gradients after it: where nothing that the update gives is
+ * needed now, and whoever reads parameters calls trainer_enter_settled. */
+static clg_status update(clg_trainer *t, clg_train_stats *stats)
+{
+    CLG_TRY(watch_step(&t->watch, &t->parameters, t->views[TRAINER_GRADIENTS]));
+    CLG_TRY(set_numbers(t, stats->rate));
+    t->is_update_due = t->update.clip_norm == 0 && !t->is_shared;
+    return t->is_update_due ? CLG_OK : update_now(t, stats);
+}
+
+static clg_status settle(clg_trainer *t)
+{
+    clg_train_stats unused;
+    if (!t->is_update_due) return CLG_OK;
+    CLG_TRY(update_now(t, &unused));
+    t->is_update_due = false;
+    return CLG_OK;
+}
+
+clg_status trainer_enter_settled(clg_trainer *t)
+{
+    CLG_TRY(trainer_enter(t));
+    const clg_status status = settle(t);
+    if (status != CLG_OK) trainer_leave(t);
+    return status;
 }
 
 static clg_status end_step(clg_trainer *t, clg_train_stats *stats)
@@ -202,11 +265,17 @@ clg_status trainer_step(clg_trainer *t, clg_train_stats *out_stats)
 
 void trainer_cancel(clg_trainer *t) { cancel_trigger(&t->cancel); }
 
+static clg_status evaluate(clg_trainer *t, clg_measures *out)
+{
+    CLG_TRY(session_run(t->evaluation));
+    return read_loss(t->evaluation, 0, t->has_metrics, out);
+}
+
 clg_status trainer_evaluate(clg_trainer *t, clg_measures *out)
 {
     clg_status status;
     CLG_TRY(session_enter(t->evaluation));
-    CANCEL_WITHIN(status, &t->cancel, NULL, run_loss(t->evaluation, 0, t->has_metrics, out));
+    CANCEL_WITHIN(status, &t->cancel, NULL, evaluate(t, out));
     session_leave(t->evaluation);
     return status;
 }

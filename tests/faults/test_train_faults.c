@@ -179,6 +179,55 @@ static bool call_has_failed(void) { return faults.has_fired(); }
 
 TEST(train_faults__each_opencl_call_of_a_step) { fail_each_of_steps(arm_call, call_has_failed); }
 
+/* ---- updates that run with the next step ----------------------------------------------------- */
+
+/* Fails each call of steps without a norm in turn. However a step fails, the parameters are those
+ * after as many updates as there are steps. */
+static void fail_each_of_updates(void (*arm)(size_t n), bool (*has_failed)(void))
+{
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.schedule.rate = 0.125;
+    clg_trainer *t = trainer_setup_open(&s, context, linear_model(CLG_FLOAT64));
+    double p[LINEAR_ALL];
+    size_t n_failed = 0;
+    assert_ok(clg_trainer_set_input(t, "x", inputs[0]));
+    assert_ok(clg_trainer_set_input(t, "target", targets[0]));
+    read_parameters(t, p);
+    for (size_t n = 0;; n++) {
+        const uint64_t before = clg_trainer_n_steps(t);
+        double now[LINEAR_ALL];
+        arm(n);
+        clg_status status = clg_trainer_step(t, NULL);
+        if (status == CLG_OK) status = clg_trainer_step(t, NULL);
+        const bool failed = has_failed();
+        arm(SIZE_MAX);
+        if (status != CLG_OK) assert_true(failed && error_text()[0]);
+        n_failed += status != CLG_OK;
+        for (uint64_t k = before; k < clg_trainer_n_steps(t); k++) {
+            double g[LINEAR_ALL] = {0};
+            (void)linear_gradient(p, 0, 1, g);
+            for (int i = 0; i < LINEAR_ALL; i++) p[i] -= 0.125 * g[i];
+        }
+        read_parameters(t, now);
+        for (int i = 0; i < LINEAR_ALL; i++)
+            assert_true(fabs(now[i] - p[i]) <= 1e-12 * (1 + fabs(p[i])));
+        memcpy(p, now, sizeof p);
+        if (!failed) break;
+    }
+    assert_true(n_failed > 5);
+    clg_trainer_free(t);
+}
+
+TEST(train_faults__each_allocation_of_an_update)
+{
+    fail_each_of_updates(failing_alloc_arm, failing_alloc_has_failed);
+}
+
+TEST(train_faults__each_opencl_call_of_an_update)
+{
+    fail_each_of_updates(arm_call, call_has_failed);
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 static clg_status read_and_free(void *user)

@@ -83,6 +83,8 @@ clg_status ocl_queue_finish(ocl_queue *q)
     return status;
 }
 
+bool ocl_queue_is_busy(const ocl_queue *q) { return q->in_flight; }
+
 bool ocl_queue_probe(ocl_queue *q)
 {
     ocl_context *ocl = q->context;

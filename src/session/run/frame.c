@@ -433,6 +433,14 @@ bool frame_is_ready(const frame *f, const plan *p, const plan_segment *segment)
     return false;
 }
 
+bool frame_has_built(const frame *f, const plan *p)
+{
+    if (!f->plans || f->plans->plan != p) return false;
+    for (const frame_segment *s = f->plans->segments; s; s = s->next)
+        if (s->segment == p->root) return s->limit_epoch == f->limit.epoch && s->built_stamp != 0;
+    return false;
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 clg_status frame_check_fault(const frame *f, const int32_t *words)

@@ -120,6 +120,9 @@ void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
 /* Returns whether frame_prepare has nothing to do for a segment, and takes no lock. */
 bool frame_is_ready(const frame *f, const plan *p, const plan_segment *segment);
+/* Returns whether frame_prepare has built the kernels of p's first segment before, so that a run of
+ * it compiles and packs nothing. */
+bool frame_has_built(const frame *f, const plan *p);
 /* Enqueues all steps of a prepared segment (frame_enqueue.c). Stops with CANCELLED, before the next
  * launch, when the thread's work is cancelled. */
 clg_status frame_enqueue(frame *f, frame_segment *prepared);

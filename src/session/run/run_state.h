@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of one run of a session, and the functions of bind_inputs.c and bind_outputs.c that
- * sync_run.c calls in the course of a run.
+ * The state of one run of a session, and the functions that runs consist of.
  */
 #ifndef CLG_SESSION_RUN_STATE_H
 #define CLG_SESSION_RUN_STATE_H
@@ -37,6 +36,18 @@ typedef struct run_state {
     clg_value **wholes; /* by output: the new sequence, optional or map, or NULL */
     arena memory;       /* items of facts */
 } run_state;
+
+/* Makes a run of a session that the caller has entered; run_end frees what it holds, also after a
+ * failure (these five are in sync_run.c). */
+clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run);
+void run_end(run_state *r);
+/* Enqueues the whole run, except for waiting at the end. */
+clg_status run_enqueue(run_state *r);
+/* Waits for the queue even after an error, since commands in flight read and write host memory.
+ * Returns the first error; DEVICE_LOST if the wait shows that this is its cause. */
+clg_status run_wait(ocl_queue *q, clg_status status);
+/* Gives back inputs, and makes results available, after the wait, whose status is passed on. */
+clg_status run_conclude(run_state *r, clg_status status);
 
 /* Determines the facts (dtype, shape, elements if needed) of the inputs, and finds or creates the
  * plan for them (bind_inputs.c). */

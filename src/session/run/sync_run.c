@@ -270,9 +270,7 @@ static clg_status enqueue_all(run_state *r)
     return read_fault(r);
 }
 
-/* Waits for the queue even after an error, since commands in flight read and write host memory.
- * Returns the first error; DEVICE_LOST if the wait shows that this is its cause. */
-static clg_status wait_for_all(ocl_queue *q, clg_status status)
+clg_status run_wait(ocl_queue *q, clg_status status)
 {
     error_record record;
     if (status == CLG_OK) return ocl_queue_finish(q);
@@ -296,19 +294,20 @@ static clg_status explain_wait(const frame *f, uint64_t waited_ns)
                                                  : "those in the queue");
 }
 
-static clg_status run_all(run_state *r)
+clg_status run_enqueue(run_state *r)
+{
+    frame *f = r->session->frame;
+    f->is_cancellable = r->session->token || r->session->exec->options.limits.max_run_ms;
+    f->queued_ns = f->longest_ns = 0.0;
+    f->longest_node = NODE_NONE;
+    const clg_status status = enqueue_all(r);
+    ocl_queue_set_tag(f->queue, UINT32_MAX);
+    return status;
+}
+
+clg_status run_conclude(run_state *r, clg_status status)
 {
     clg_session *s = r->session;
-    s->frame->is_cancellable = s->token || s->exec->options.limits.max_run_ms;
-    s->frame->queued_ns = s->frame->longest_ns = 0.0;
-    s->frame->longest_node = NODE_NONE;
-    clg_status status = enqueue_all(r);
-    const uint64_t since_ns = time_now_ns();
-    ocl_queue_set_tag(s->frame->queue, UINT32_MAX);
-    status = wait_for_all(s->frame->queue, status);
-    if (status == CLG_OK && s->exec->options.limits.max_run_ms) status = cancel_check("the run");
-    if (status == CLG_ERROR_CANCELLED) status = explain_wait(s->frame, time_now_ns() - since_ns);
-    if (status == CLG_OK && r->n_unwaited == 0) frame_finished(s->frame, r->prepared);
     run_return_inputs(r);
     if (status == CLG_OK) status = check_fault(r);
     s->frame->fault_dirty = status != CLG_OK || r->fault[0] != 0;
@@ -317,7 +316,19 @@ static clg_status run_all(run_state *r)
     return status;
 }
 
-static clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run)
+static clg_status run_all(run_state *r)
+{
+    clg_session *s = r->session;
+    clg_status status = run_enqueue(r);
+    const uint64_t since_ns = time_now_ns();
+    status = run_wait(s->frame->queue, status);
+    if (status == CLG_OK && s->exec->options.limits.max_run_ms) status = cancel_check("the run");
+    if (status == CLG_ERROR_CANCELLED) status = explain_wait(s->frame, time_now_ns() - since_ns);
+    if (status == CLG_OK && r->n_unwaited == 0) frame_finished(s->frame, r->prepared);
+    return run_conclude(r, status);
+}
+
+clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run)
 {
     *out_run = (run_state){.session = s, .mode = mode};
     out_run->facts = memory_zalloc(s->n_inputs + 1, sizeof *out_run->facts);
@@ -327,7 +338,7 @@ static clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run)
                                                                  : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static void run_end(run_state *r)
+void run_end(run_state *r)
 {
     for (size_t i = 0; i < r->session->n_inputs; i++) {
         tensor_free(r->session->inputs[i].content);

@@ -145,7 +145,7 @@ TEST(checkpoint__of_other_options)
     }
 }
 
-/* A checkpoint of all parameters is not one of a part of them: what is frozen would stay as it is. */
+/* A checkpoint of all parameters is not one of a part of them: what is frozen would stay. */
 TEST(checkpoint__of_other_parameters)
 {
     const char *path = scratch_path("all.npz");
