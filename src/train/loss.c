@@ -7,15 +7,12 @@
 
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "graph/formula.h"
+#include "graph/graph_writer.h"
 #include "ops/core/op.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Version of the nodes: SoftmaxCrossEntropyLoss. */
-#define LOSS_OPSET GRAPH_ADDED_OPSET
 
 typedef struct loss_row {
     const char *name;
@@ -39,63 +36,21 @@ static const loss_row rows[] = {
 };
 
 typedef struct adding {
+    graph_writer w; /* its dtype is that of y, once it is known */
     const clg_loss_options *options;
     const loss_row *row;
-    graph *graph;
     value_fact y_fact;
     value_id y, target;
-    clg_status status;
 } adding;
 
-static value_id add_named(adding *a, const char *name)
+/* writer: that of an adding, which begins with it. */
+static value_id find(void *writer, const char *name)
 {
-    value_id v = VALUE_NONE;
-    if (a->status == CLG_OK) a->status = graph_add_named(a->graph, name, &v);
-    return v;
-}
-
-/* Adds a node; it and its result are named "loss/OPERATOR". */
-static value_id add(void *user, const char *op_type, size_t n_inputs, const value_id *inputs)
-{
-    adding *a = user;
-    char name[64];
-    node_id n;
-    (void)snprintf(name, sizeof name, "loss/%s", op_type);
-    const value_id made = add_named(a, name);
-    if (a->status != CLG_OK) return VALUE_NONE;
-    a->status = graph_add_node(a->graph, "", op_type, a->graph->values[made].name, n_inputs, inputs,
-                               1, &made, &n);
-    if (a->status == CLG_OK) a->graph->nodes[n].opset = LOSS_OPSET;
-    return a->status == CLG_OK ? made : VALUE_NONE;
-}
-
-static value_id add_number(void *user, double number)
-{
-    value_id made = VALUE_NONE;
-    adding *a = user;
-    if (a->status == CLG_OK) a->status = graph_add_number(a->graph, a->y_fact.dtype, number, &made);
-    return made;
-}
-
-static value_id find(void *user, const char *name)
-{
-    adding *a = user;
+    adding *a = writer;
     if (strcmp(name, "y") == 0) return a->y;
     if (strcmp(name, "t") == 0) return a->target;
-    return strcmp(name, "delta") == 0 ? add_number(a, (double)a->options->delta) : VALUE_NONE;
-}
-
-static void set_int(adding *a, value_id v, const char *name, int64_t number)
-{
-    if (a->status == CLG_OK)
-        a->status = node_set_int(a->graph, a->graph->values[v].producer, name, number);
-}
-
-static value_id mean_of_all(adding *a, value_id v)
-{
-    const value_id mean = add(a, "ReduceMean", 1, &v);
-    set_int(a, mean, "keepdims", 0);
-    return mean;
+    return strcmp(name, "delta") == 0 ? writer_number(&a->w, (double)a->options->delta)
+                                      : VALUE_NONE;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -106,16 +61,16 @@ static void find_y(adding *a)
     char shown[NAME_TEXT_BYTES];
     const char *name = a->options->output;
     if (name) {
-        a->y = graph_find_value(a->graph, name);
-        if (a->y == VALUE_NONE || !value_is_defined(&a->graph->values[a->y]))
-            a->status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value '%s'",
-                                  name_text(name, shown));
-    } else if (a->graph->n_outputs == 1) {
-        a->y = a->graph->outputs[0];
+        a->y = graph_find_value(a->w.graph, name);
+        if (a->y == VALUE_NONE || !value_is_defined(&a->w.graph->values[a->y]))
+            a->w.status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value '%s'",
+                                    name_text(name, shown));
+    } else if (a->w.graph->n_outputs == 1) {
+        a->y = a->w.graph->outputs[0];
     } else {
-        a->status = error_set(CLG_ERROR_INVALID_ARGUMENT,
-                              "the model has %zu outputs: name the one of which the loss is",
-                              a->graph->n_outputs);
+        a->w.status = error_set(CLG_ERROR_INVALID_ARGUMENT,
+                                "the model has %zu outputs: name the one of which the loss is",
+                                a->w.graph->n_outputs);
     }
 }
 
@@ -123,15 +78,15 @@ static void find_y(adding *a)
 static void skip_activation(adding *a)
 {
     char of[NAME_TEXT_BYTES], shown[NAME_TEXT_BYTES];
-    const graph *g = a->graph;
-    const node_id producer = a->status == CLG_OK ? g->values[a->y].producer : NODE_NONE;
+    const graph *g = a->w.graph;
+    const node_id producer = a->w.status == CLG_OK ? g->values[a->y].producer : NODE_NONE;
     if (producer == NODE_NONE || g->nodes[producer].domain[0] != '\0') return;
     const node *n = &g->nodes[producer];
     if (a->options->kind == CLG_LOSS_NLL && strcmp(n->op_type, "Softmax") == 0) {
-        a->status = error_set(CLG_ERROR_INVALID_ARGUMENT,
-                              "'%s' has the probabilities of a Softmax, of which this loss takes "
-                              "the logarithms",
-                              name_text(g->values[a->y].name, shown));
+        a->w.status = error_set(CLG_ERROR_INVALID_ARGUMENT,
+                                "'%s' has the probabilities of a Softmax, of which this loss takes "
+                                "the logarithms",
+                                name_text(g->values[a->y].name, shown));
         error_hint("cross-entropy takes what the Softmax reads");
     }
     if (!a->row->activation || strcmp(n->op_type, a->row->activation) != 0) return;
@@ -158,12 +113,12 @@ static void add_target(adding *a)
     const bool is_class = a->row->class_op != NULL;
     const char *name = a->options->target ? a->options->target : "target";
     const shape *y = &a->y_fact.dims;
-    const char *batch = name_of_batch(a->graph);
-    a->target = add_named(a, name);
-    if (a->status == CLG_OK) a->status = graph_add_input(a->graph, a->target);
-    if (a->status != CLG_OK) return;
-    value *to = &a->graph->values[a->target];
-    const value *from = &a->graph->values[a->y];
+    const char *batch = name_of_batch(a->w.graph);
+    if (a->w.status == CLG_OK) a->w.status = graph_add_named(a->w.graph, name, &a->target);
+    if (a->w.status == CLG_OK) a->w.status = graph_add_input(a->w.graph, a->target);
+    if (a->w.status != CLG_OK) return;
+    value *to = &a->w.graph->values[a->target];
+    const value *from = &a->w.graph->values[a->y];
     to->dtype = is_class ? CLG_INT64 : a->y_fact.dtype;
     to->dims = (shape){.rank = y->rank};
     if (is_class && y->rank > 0) to->dims.rank--;
@@ -185,65 +140,58 @@ static value_id add_weights(adding *a, int rank)
     value_id made = VALUE_NONE;
     shape dims = {.rank = rank, .dims = {(int64_t)a->options->n_weights}};
     for (int d = 1; d < rank; d++) dims.dims[d] = 1;
-    if (a->status == CLG_OK) a->status = tensor_create(a->y_fact.dtype, &dims, &t);
-    if (a->status != CLG_OK) return VALUE_NONE;
+    if (a->w.status == CLG_OK) a->w.status = tensor_create(a->y_fact.dtype, &dims, &t);
+    if (a->w.status != CLG_OK) return VALUE_NONE;
     for (size_t i = 0; i < a->options->n_weights; i++)
         tensor_set_float(t, (int64_t)i, (double)a->options->weights[i]);
-    a->status = graph_add_constant(a->graph, "", t, &made);
+    a->w.status = graph_add_constant(a->w.graph, "", t, &made);
     tensor_free(t);
     return made;
-}
-
-static value_id sum_of_all(adding *a, value_id v)
-{
-    const value_id sum = add(a, "ReduceSum", 1, &v);
-    set_int(a, sum, "keepdims", 0);
-    return sum;
 }
 
 /* Returns the mean over classes of weight times logarithm, summed over the targets and divided by
  * the sum of their weights. */
 static value_id weighted_mean(adding *a, value_id logs, value_id weights)
 {
+    graph_writer *w = &a->w;
     const value_id wide = add_weights(a, a->y_fact.dims.rank - 1),
-                   of_targets = add(a, "Gather", 2, (value_id[]){weights, a->target});
-    const value_id all = sum_of_all(a, add(a, "Mul", 2, (value_id[]){logs, wide})),
-                   n = add_number(a, (double)a->options->n_weights);
-    const value_id total = add(a, "Mul", 2, (value_id[]){sum_of_all(a, of_targets), n});
-    return add(a, "Div", 2, (value_id[]){all, total});
+                   of_targets = WRITER_ADD(w, "Gather", weights, a->target);
+    const value_id all = writer_reduce_all(w, "ReduceSum", WRITER_ADD(w, "Mul", logs, wide)),
+                   n = writer_number(w, (double)a->options->n_weights);
+    const value_id sum = writer_reduce_all(w, "ReduceSum", of_targets);
+    return WRITER_ADD(w, "Div", all, WRITER_ADD(w, "Mul", sum, n));
 }
 
 /* (1 - e) times the loss of the targets, and e times that of all classes alike. */
 static value_id smooth(adding *a, value_id loss, value_id weights)
 {
+    graph_writer *w = &a->w;
     const double e = (double)a->options->label_smoothing;
-    value_id logs = add(a, "LogSoftmax", 1, &a->y);
-    set_int(a, logs, "axis", 1);
-    const value_id of_all =
-        weights == VALUE_NONE ? mean_of_all(a, logs) : weighted_mean(a, logs, weights);
-    const value_id one = add(a, "Mul", 2, (value_id[]){loss, add_number(a, 1 - e)});
-    const value_id all = add(a, "Mul", 2, (value_id[]){of_all, add_number(a, -e)});
-    return add(a, "Add", 2, (value_id[]){one, all});
+    const value_id logs = writer_set_int(w, WRITER_ADD(w, "LogSoftmax", a->y), "axis", 1);
+    const value_id of_all = weights == VALUE_NONE ? writer_reduce_all(w, "ReduceMean", logs)
+                                                  : weighted_mean(a, logs, weights);
+    const value_id one = WRITER_ADD(w, "Mul", loss, writer_number(w, 1 - e));
+    const value_id all = WRITER_ADD(w, "Mul", of_all, writer_number(w, -e));
+    return WRITER_ADD(w, "Add", one, all);
 }
 
 static value_id loss_of_classes(adding *a)
 {
     value_id inputs[] = {a->y, a->target, VALUE_NONE};
     if (a->options->weights) inputs[2] = add_weights(a, 1);
-    const value_id loss = add(a, a->row->class_op, a->options->weights ? 3 : 2, inputs);
-    if (a->options->has_ignore_index) set_int(a, loss, "ignore_index", a->options->ignore_index);
+    const value_id loss = writer_add(&a->w, a->row->class_op, a->options->weights ? 3 : 2, inputs);
+    if (a->options->has_ignore_index)
+        writer_set_int(&a->w, loss, "ignore_index", a->options->ignore_index);
     return a->options->label_smoothing > 0 ? smooth(a, loss, inputs[2]) : loss;
 }
 
 static value_id loss_value(adding *a)
 {
-    const formula_nodes nodes = {a, add, add_number, find, &a->status};
-    if (a->status != CLG_OK) return VALUE_NONE;
+    graph_writer *w = &a->w;
     if (a->row->class_op) return loss_of_classes(a);
-    if (a->row->formula) return mean_of_all(a, formula_add(&nodes, a->row->formula));
-    value_id inputs[2] = {a->y};
-    a->status = graph_add_ints(a->graph, 0, NULL, &inputs[1]);
-    return add(a, "Reshape", 2, inputs);
+    if (a->row->formula)
+        return writer_reduce_all(w, "ReduceMean", writer_formula(w, a->row->formula, find));
+    return WRITER_ADD(w, "Reshape", a->y, writer_ints(w, 0, NULL));
 }
 
 static clg_status check_weights(const clg_loss_options *o)
@@ -294,8 +242,8 @@ static void check_classes(adding *a, const char *name)
 {
     const int64_t n = a->row->class_op ? a->y_fact.dims.dims[1] : DIM_UNKNOWN;
     if (!a->options->weights || n == DIM_UNKNOWN || (uint64_t)n == a->options->n_weights) return;
-    a->status = error_set(CLG_ERROR_SHAPE, "'%s' has %lld classes, and the loss %zu weights", name,
-                          (long long)n, a->options->n_weights);
+    a->w.status = error_set(CLG_ERROR_SHAPE, "'%s' has %lld classes, and the loss %zu weights",
+                            name, (long long)n, a->options->n_weights);
 }
 
 /* Sets a->y_fact to the dtype and shape that follow from the graph; refuses what is not float, and
@@ -304,22 +252,23 @@ static void know_y(adding *a)
 {
     char shown[NAME_TEXT_BYTES];
     value_fact *facts = NULL;
-    const size_t n = a->graph->n_values;
-    if (a->status == CLG_OK) a->status = ops_resolve(a->graph);
-    if (a->status == CLG_OK) a->status = ops_infer_graph(a->graph, NULL, &facts);
-    if (a->status != CLG_OK) return;
+    const size_t n = a->w.graph->n_values;
+    if (a->w.status == CLG_OK) a->w.status = ops_resolve(a->w.graph);
+    if (a->w.status == CLG_OK) a->w.status = ops_infer_graph(a->w.graph, NULL, &facts);
+    if (a->w.status != CLG_OK) return;
     a->y_fact = (value_fact){.dtype = facts[a->y].dtype, .dims = facts[a->y].dims};
-    const char *name = name_text(a->graph->values[a->y].name, shown);
+    a->w.dtype = a->y_fact.dtype;
+    const char *name = name_text(a->w.graph->values[a->y].name, shown);
     if (facts[a->y].kind != CLG_VALUE_TENSOR || !dtype_is_float(a->y_fact.dtype))
-        a->status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "'%s' is not a float tensor", name);
+        a->w.status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "'%s' is not a float tensor", name);
     else if (a->row->class_op && a->y_fact.dims.rank < 2)
-        a->status = error_set(CLG_ERROR_SHAPE, "'%s' has no known dimension of classes", name);
+        a->w.status = error_set(CLG_ERROR_SHAPE, "'%s' has no known dimension of classes", name);
     else if (!a->row->class_op && !a->row->formula && !may_be_number(&a->y_fact.dims))
-        a->status = error_set(CLG_ERROR_SHAPE, "'%s' has several elements: a loss has one", name);
+        a->w.status = error_set(CLG_ERROR_SHAPE, "'%s' has several elements: a loss has one", name);
     else if (a->row->formula && a->y_fact.dims.rank == RANK_UNKNOWN)
-        a->status = error_set(CLG_ERROR_SHAPE, "the rank of '%s' is not known", name);
+        a->w.status = error_set(CLG_ERROR_SHAPE, "the rank of '%s' is not known", name);
     ops_facts_free(facts, n);
-    if (a->status == CLG_OK) check_classes(a, name);
+    if (a->w.status == CLG_OK) check_classes(a, name);
 }
 
 bool loss_is_of_classes(clg_loss kind) { return rows[kind].class_op != NULL; }
@@ -329,23 +278,22 @@ clg_status loss_add(const clg_model *model, const clg_loss_options *options,
 {
     CLG_TRY(check_options(options));
     CLG_TRY(model_require_data(model));
-    adding a = {.options = options, .row = &rows[options->kind], .target = VALUE_NONE};
-    CLG_TRY(graph_clone(model->graph, &a.graph));
+    adding a = {.w = {.prefix = "loss"},
+                .options = options,
+                .row = &rows[options->kind],
+                .target = VALUE_NONE};
+    CLG_TRY(graph_clone(model->graph, &a.w.graph));
     find_y(&a);
     skip_activation(&a);
     know_y(&a);
-    if (a.status == CLG_OK && (a.row->class_op || a.row->formula)) add_target(&a);
-    value_id v = loss_value(&a);
-    const value_id loss = add_named(&a, "loss");
-    node_id n;
-    if (a.status == CLG_OK)
-        a.status = graph_add_node(a.graph, "", "Identity", "", 1, &v, 1, &loss, &n);
-    graph_clear_outputs(a.graph);
-    if (a.status == CLG_OK) a.status = graph_add_output(a.graph, loss);
-    if (a.status != CLG_OK) {
-        graph_free(a.graph);
-        return a.status;
+    if (a.w.status == CLG_OK && (a.row->class_op || a.row->formula)) add_target(&a);
+    const value_id v = loss_value(&a);
+    graph_clear_outputs(a.w.graph);
+    writer_output(&a.w, v, "loss");
+    if (a.w.status != CLG_OK) {
+        graph_free(a.w.graph);
+        return a.w.status;
     }
     if (out_values) *out_values = (loss_values){a.y, a.target};
-    return model_create(a.graph, false, out_model);
+    return model_create(a.w.graph, false, out_model);
 }

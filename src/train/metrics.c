@@ -4,70 +4,37 @@
  */
 #include "train/metrics.h"
 
-typedef struct adding {
-    graph *graph;
-    clg_status status;
-} adding;
-
-static value_id add(adding *a, const char *op_type, size_t n_inputs, const value_id *inputs)
-{
-    value_id made = VALUE_NONE;
-    if (a->status == CLG_OK)
-        a->status =
-            graph_add_result(a->graph, "", op_type, GRAPH_ADDED_OPSET, n_inputs, inputs, &made);
-    return made;
-}
-
-static void set_int(adding *a, value_id v, const char *name, int64_t number)
-{
-    if (a->status == CLG_OK)
-        a->status = node_set_int(a->graph, a->graph->values[v].producer, name, number);
-}
+#include "graph/graph_writer.h"
 
 /* Returns the number of elements of a bool tensor that are true. */
-static value_id count(adding *a, value_id v)
+static value_id count(graph_writer *w, value_id v)
 {
-    const value_id numbers = add(a, "Cast", 1, &v);
-    set_int(a, numbers, "to", CLG_INT64);
-    const value_id sum = add(a, "ReduceSum", 1, &numbers);
-    set_int(a, sum, "keepdims", 0);
-    return sum;
+    const value_id numbers = writer_set_int(w, WRITER_ADD(w, "Cast", v), "to", CLG_INT64);
+    return writer_reduce_all(w, "ReduceSum", numbers);
 }
 
 /* Returns for each target whether it is not ignore_index. */
-static value_id find_counted(adding *a, value_id target, int64_t ignore_index)
+static value_id find_counted(graph_writer *w, value_id target, int64_t ignore_index)
 {
-    value_id ignored = VALUE_NONE;
-    if (a->status == CLG_OK) a->status = graph_add_int(a->graph, CLG_INT64, ignore_index, &ignored);
-    const value_id is = add(a, "Equal", 2, (value_id[]){target, ignored});
-    return add(a, "Not", 1, &is);
-}
-
-static void add_output(adding *a, const char *name, value_id v)
-{
-    value_id out = VALUE_NONE;
-    node_id n;
-    if (a->status == CLG_OK) a->status = graph_add_named(a->graph, name, &out);
-    if (a->status == CLG_OK)
-        a->status = graph_add_node(a->graph, "", "Identity", "", 1, &v, 1, &out, &n);
-    if (a->status == CLG_OK) a->status = graph_add_output(a->graph, out);
+    const value_id is = WRITER_ADD(w, "Equal", target, writer_int(w, ignore_index));
+    return WRITER_ADD(w, "Not", is);
 }
 
 clg_status metrics_add(graph *g, const clg_loss_options *options, const loss_values *values)
 {
-    adding a = {.graph = g};
-    const value_id best = add(&a, "ArgMax", 1, &values->y);
-    set_int(&a, best, "axis", 1);
-    set_int(&a, best, "keepdims", 0);
-    value_id right = add(&a, "Equal", 2, (value_id[]){best, values->target}), n_counted;
+    graph_writer w = {.graph = g};
+    const value_id best = WRITER_ADD(&w, "ArgMax", values->y);
+    writer_set_int(&w, best, "axis", 1);
+    writer_set_int(&w, best, "keepdims", 0);
+    value_id right = WRITER_ADD(&w, "Equal", best, values->target), n_counted;
     if (options->has_ignore_index) {
-        const value_id counted = find_counted(&a, values->target, options->ignore_index);
-        right = add(&a, "And", 2, (value_id[]){right, counted});
-        n_counted = count(&a, counted);
+        const value_id counted = find_counted(&w, values->target, options->ignore_index);
+        right = WRITER_ADD(&w, "And", right, counted);
+        n_counted = count(&w, counted);
     } else {
-        n_counted = add(&a, "Size", 1, &values->target);
+        n_counted = WRITER_ADD(&w, "Size", values->target);
     }
-    add_output(&a, "right", count(&a, right));
-    add_output(&a, "counted", n_counted);
-    return a.status;
+    writer_output(&w, count(&w, right), "right");
+    writer_output(&w, n_counted, "counted");
+    return w.status;
 }

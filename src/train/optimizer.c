@@ -6,7 +6,7 @@
 #include "train/optimizer.h"
 
 #include "base/strbuf.h"
-#include "graph/formula.h"
+#include "graph/graph_writer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,32 +106,12 @@ void optimizer_numbers(const clg_optimizer_options *o, double rate, uint64_t n, 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
 typedef struct making {
+    graph_writer w;
     const optimizer_update *update;
-    graph *graph;
-    clg_dtype dtype;
     value_id x, d, states[OPTIMIZER_MAX_STATES], updated[OPTIMIZER_MAX_STATES];
     value_id numbers[OPTIMIZER_N_NUMBERS];
     value_id is_finite; /* with clip_norm, by element: the norm is; else VALUE_NONE */
-    clg_status status;
 } making;
-
-static value_id add(void *user, const char *op_type, size_t n_inputs, const value_id *inputs)
-{
-    value_id made = VALUE_NONE;
-    making *m = user;
-    if (m->status == CLG_OK)
-        m->status =
-            graph_add_result(m->graph, "", op_type, GRAPH_ADDED_OPSET, n_inputs, inputs, &made);
-    return m->status == CLG_OK ? made : VALUE_NONE;
-}
-
-static value_id add_number(void *user, double number)
-{
-    value_id made = VALUE_NONE;
-    making *m = user;
-    if (m->status == CLG_OK) m->status = graph_add_number(m->graph, m->dtype, number, &made);
-    return made;
-}
 
 static double epsilon_of(const clg_optimizer_options *o)
 {
@@ -139,9 +119,10 @@ static double epsilon_of(const clg_optimizer_options *o)
     return o->kind == CLG_OPTIMIZER_ADAGRAD ? 1e-10 : 1e-8;
 }
 
-static value_id find(void *user, const char *name)
+/* writer: that of a making, which begins with it. */
+static value_id find(void *writer, const char *name)
 {
-    making *m = user;
+    making *m = writer;
     const clg_optimizer_options *o = &m->update->options;
     const struct {
         const char *name;
@@ -168,157 +149,129 @@ static value_id find(void *user, const char *name)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strcmp(values[i].name, name) == 0) return values[i].value;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (strcmp(options[i].name, name) == 0) return add_number(m, options[i].number);
+        if (strcmp(options[i].name, name) == 0) return writer_number(&m->w, options[i].number);
     return VALUE_NONE;
 }
 
-static value_id formula(making *m, const char *text)
-{
-    const formula_nodes nodes = {m, add, add_number, find, &m->status};
-    return m->status == CLG_OK ? formula_add(&nodes, text) : VALUE_NONE;
-}
-
-static value_id pair(making *m, const char *op_type, value_id a, value_id b)
-{
-    return add(m, op_type, 2, (value_id[]){a, b});
-}
-
-static value_id add_input(making *m, const char *name, clg_dtype dtype, int64_t n)
-{
-    value_id v = VALUE_NONE;
-    if (m->status == CLG_OK) m->status = graph_add_value(m->graph, name, &v);
-    if (m->status == CLG_OK) m->status = graph_add_input(m->graph, v);
-    if (m->status != CLG_OK) return VALUE_NONE;
-    m->graph->values[v].dtype = dtype;
-    m->graph->values[v].dims = (shape){.rank = 1, .dims = {n}};
-    return v;
-}
+static value_id formula(making *m, const char *text) { return writer_formula(&m->w, text, find); }
 
 /* Sets the numbers to views of the input of this name. */
 static void split_numbers(making *m)
 {
-    const value_id all = add_input(m, "numbers", m->dtype, OPTIMIZER_N_NUMBERS);
-    for (int64_t i = 0; i < OPTIMIZER_N_NUMBERS && m->status == CLG_OK; i++) {
-        value_id ends[3] = {all};
-        m->status = graph_add_ints(m->graph, 1, &i, &ends[1]);
-        if (m->status == CLG_OK)
-            m->status = graph_add_ints(m->graph, 1, &(int64_t){i + 1}, &ends[2]);
-        m->numbers[i] = add(m, "Slice", 3, ends);
+    graph_writer *w = &m->w;
+    const value_id all = writer_input(w, "numbers", w->dtype, OPTIMIZER_N_NUMBERS);
+    for (int64_t i = 0; i < OPTIMIZER_N_NUMBERS; i++) {
+        const int64_t end = i + 1;
+        m->numbers[i] = WRITER_ADD(w, "Slice", all, writer_ints(w, 1, &i), writer_ints(w, 1, &end));
     }
 }
 
 /* Makes d of the gradients, and *out_norm their norm. */
 static void make_gradient(making *m, value_id g, value_id *out_norm)
 {
+    graph_writer *w = &m->w;
     const optimizer_update *u = m->update;
     m->d = g;
-    if (u->scales) m->d = pair(m, "Mul", m->d, m->numbers[NUMBER_FACTOR]);
+    if (u->scales) m->d = WRITER_ADD(w, "Mul", m->d, m->numbers[NUMBER_FACTOR]);
     if (u->clip_value > 0) {
-        m->d = pair(m, "Max", m->d, add_number(m, -u->clip_value));
-        m->d = pair(m, "Min", m->d, add_number(m, u->clip_value));
+        m->d = WRITER_ADD(w, "Max", m->d, writer_number(w, -u->clip_value));
+        m->d = WRITER_ADD(w, "Min", m->d, writer_number(w, u->clip_value));
     }
     if (u->clip_norm > 0) {
-        value_id sum = add(m, "ReduceSumSquare", 1, &m->d);
-        if (m->status == CLG_OK)
-            m->status = node_set_int(m->graph, m->graph->values[sum].producer, "keepdims", 0);
-        const value_id norm = *out_norm = add(m, "Sqrt", 1, &sum);
-        const value_id least = pair(m, "Add", norm, add_number(m, 1e-6));
-        const value_id by = pair(m, "Div", add_number(m, u->clip_norm), least);
+        const value_id sum = writer_reduce_all(w, "ReduceSumSquare", m->d);
+        const value_id norm = *out_norm = WRITER_ADD(w, "Sqrt", sum);
+        const value_id least = WRITER_ADD(w, "Add", norm, writer_number(w, 1e-6));
+        const value_id by = WRITER_ADD(w, "Div", writer_number(w, u->clip_norm), least);
         /* x - x is 0, or NaN: then all elements of d are NaN. No kernel more than without it. */
-        const value_id least_by = pair(m, "Min", by, add_number(m, 1));
-        m->d = pair(m, "Mul", m->d, pair(m, "Add", least_by, pair(m, "Sub", norm, norm)));
-        m->is_finite = pair(m, "Equal", m->d, m->d);
+        const value_id least_by = WRITER_ADD(w, "Min", by, writer_number(w, 1));
+        const value_id factor = WRITER_ADD(w, "Add", least_by, WRITER_ADD(w, "Sub", norm, norm));
+        m->d = WRITER_ADD(w, "Mul", m->d, factor);
+        m->is_finite = WRITER_ADD(w, "Equal", m->d, m->d);
     }
     if (u->options.weight_decay > 0 && u->options.kind != CLG_OPTIMIZER_ADAMW)
         m->d = formula(m, "d + decay * x");
-}
-
-static void add_output(making *m, value_id v)
-{
-    if (m->status == CLG_OK) m->status = graph_add_output(m->graph, v);
 }
 
 /* Returns `changed`, or with clip_norm `before` where the norm is not finite. */
 static value_id guarded(making *m, value_id is_finite, value_id changed, value_id before)
 {
     return is_finite == VALUE_NONE ? changed
-                                   : add(m, "Where", 3, (value_id[]){is_finite, changed, before});
+                                   : WRITER_ADD(&m->w, "Where", is_finite, changed, before);
 }
 
 static void add_statistics(making *m, const optimizer_size *size, value_id norm)
 {
+    graph_writer *w = &m->w;
     if (size->n_statistics == 0) return;
     const clg_dtype dtype = size->statistics_dtype;
-    value_id changed = add_input(m, "new", dtype, size->n_statistics);
+    const value_id changed = writer_input(w, "new", dtype, size->n_statistics);
     if (norm == VALUE_NONE) {
-        add_output(m, add(m, "Identity", 1, &changed));
+        writer_output(w, WRITER_ADD(w, "Identity", changed), NULL);
         return;
     }
-    const value_id before = add_input(m, "statistics", dtype, size->n_statistics);
+    const value_id before = writer_input(w, "statistics", dtype, size->n_statistics);
     value_id by = norm;
-    if (dtype != m->dtype) {
-        by = add(m, "Cast", 1, &norm);
-        if (m->status == CLG_OK)
-            m->status = node_set_int(m->graph, m->graph->values[by].producer, "to", dtype);
-    }
-    const value_id sum = pair(m, "Add", changed, by), rest = pair(m, "Sub", sum, sum);
-    add_output(m, guarded(m, pair(m, "Equal", rest, rest), changed, before));
+    if (dtype != w->dtype) by = writer_set_int(w, WRITER_ADD(w, "Cast", norm), "to", dtype);
+    const value_id sum = WRITER_ADD(w, "Add", changed, by), rest = WRITER_ADD(w, "Sub", sum, sum);
+    const value_id is_finite = WRITER_ADD(w, "Equal", rest, rest);
+    writer_output(w, guarded(m, is_finite, changed, before), NULL);
 }
 
 static void make(making *m, const optimizer_size *size)
 {
     const int64_t n = size->n;
+    graph_writer *w = &m->w;
     const optimizer_kind *kind = kind_of(&m->update->options);
     value_id norm = VALUE_NONE;
     char name[24];
     split_numbers(m);
-    const value_id g = add_input(m, "g", m->dtype, n);
-    m->x = add_input(m, "x", m->dtype, n);
+    const value_id g = writer_input(w, "g", w->dtype, n);
+    m->x = writer_input(w, "x", w->dtype, n);
     for (size_t i = 0; i < kind->n_states; i++) {
         (void)snprintf(name, sizeof name, "s%zu", i + 1);
-        m->states[i] = add_input(m, name, m->dtype, n);
+        m->states[i] = writer_input(w, name, w->dtype, n);
     }
     make_gradient(m, g, &norm);
     /* x depends on the guarded states: one kernel computes what one result depends on */
     for (size_t i = 0; i < kind->n_states; i++)
         m->updated[i] = guarded(m, m->is_finite, formula(m, kind->states[i]), m->states[i]);
-    add_output(m, guarded(m, m->is_finite, formula(m, kind->x), m->x));
-    for (size_t i = 0; i < kind->n_states; i++) add_output(m, m->updated[i]);
-    if (norm != VALUE_NONE) add_output(m, norm);
+    writer_output(w, guarded(m, m->is_finite, formula(m, kind->x), m->x), NULL);
+    for (size_t i = 0; i < kind->n_states; i++) writer_output(w, m->updated[i], NULL);
+    if (norm != VALUE_NONE) writer_output(w, norm, NULL);
     add_statistics(m, size, norm);
 }
 
-static clg_status begin(making *m, const char *name)
+static clg_status begin(graph_writer *w, const char *name)
 {
-    CLG_TRY(graph_create(name, &m->graph));
-    m->status = graph_set_opset(m->graph, "", GRAPH_ADDED_OPSET);
+    CLG_TRY(graph_create(name, &w->graph));
+    w->status = graph_set_opset(w->graph, "", GRAPH_ADDED_OPSET);
     return CLG_OK;
 }
 
-static clg_status end(making *m, graph **out_graph)
+static clg_status end(graph_writer *w, graph **out_graph)
 {
-    if (m->status == CLG_OK) m->status = graph_name_values(m->graph, "update");
-    *out_graph = m->status == CLG_OK ? m->graph : NULL;
-    if (m->status != CLG_OK) graph_free(m->graph);
-    return m->status;
+    if (w->status == CLG_OK) w->status = graph_name_values(w->graph, "update");
+    *out_graph = w->status == CLG_OK ? w->graph : NULL;
+    if (w->status != CLG_OK) graph_free(w->graph);
+    return w->status;
 }
 
 clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph)
 {
-    making m = {.update = update, .dtype = size->dtype, .is_finite = VALUE_NONE};
+    making m = {.w = {.dtype = size->dtype}, .update = update, .is_finite = VALUE_NONE};
     *out_graph = NULL;
-    CLG_TRY(begin(&m, "update"));
-    if (m.status == CLG_OK) make(&m, size);
-    return end(&m, out_graph);
+    CLG_TRY(begin(&m.w, "update"));
+    if (m.w.status == CLG_OK) make(&m, size);
+    return end(&m.w, out_graph);
 }
 
 clg_status optimizer_sum_graph(clg_dtype dtype, int64_t n, graph **out_graph)
 {
-    making m = {.dtype = dtype};
+    graph_writer w = {.dtype = dtype};
     *out_graph = NULL;
-    CLG_TRY(begin(&m, "sum"));
-    const value_id sum = add_input(&m, "sum", dtype, n), g = add_input(&m, "g", dtype, n);
-    add_output(&m, pair(&m, "Add", sum, g));
-    return end(&m, out_graph);
+    CLG_TRY(begin(&w, "sum"));
+    const value_id sum = writer_input(&w, "sum", dtype, n), g = writer_input(&w, "g", dtype, n);
+    writer_output(&w, WRITER_ADD(&w, "Add", sum, g), NULL);
+    return end(&w, out_graph);
 }
