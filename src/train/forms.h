@@ -15,10 +15,10 @@ typedef struct train_forms {
     bool population_variance; /* in running statistics; else that of the sample, as PyTorch's */
 } train_forms;
 
-/* Gives each BatchNormalization that trains initializers of its own where an exporter has merged
- * those with equal numbers: an input that Identity makes of an initializer becomes one; and so does
- * a mean or variance that is read as something else too. Sets *out_graph to a changed copy of g;
- * NULL if there is nothing to do. */
+/* Gives each BatchNormalization that trains separate initializers, where an exporter has merged
+ * those with equal numbers: an Identity of an initializer becomes an initializer, and a mean or
+ * variance that other inputs read too is copied. Sets *out_graph to a changed copy of g; NULL if
+ * there is nothing to do. */
 clg_status forms_separate(const graph *g, clg_train_form batchnorm, graph **out_graph);
 /* Finds the running statistics that steps update: mean and variance of each BatchNormalization on
  * which the value `loss` depends, if both are initializers, match the patterns, and the node is in

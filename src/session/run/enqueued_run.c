@@ -59,6 +59,8 @@ static clg_status enqueue_there(clg_session *s, enqueued_run *r)
 static clg_status conclude(enqueued_run *r, clg_status status)
 {
     if (status != CLG_OK || ocl_queue_is_busy(r->queue)) status = run_wait(r->queue, status);
+    /* with the time of the other run: a session that seems slow measures its launches next time */
+    if (status == CLG_OK) frame_finished(r->state.session->frame, r->state.prepared);
     status = run_conclude(&r->state, status);
     run_end(&r->state);
     memory_free(r);
