@@ -4,6 +4,8 @@
  */
 #include "ops/grad/grad_rule.h"
 
+#include "base/cancel.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +22,14 @@ void grad_refuse(grad_node *c, const char *format, ...)
     va_end(args);
     c->status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%s has no gradient: %s",
                           node_text(&c->node, text), why);
+}
+
+bool grad_has_room(grad_node *c, size_t n_more)
+{
+    if (c->status == CLG_OK) c->status = cancel_check("differentiating the graph");
+    if (c->graph->n_nodes > GRAD_MAX_NODES || n_more > GRAD_MAX_NODES - c->graph->n_nodes)
+        grad_refuse(c, "with it the graph would have more than %d nodes", GRAD_MAX_NODES);
+    return c->status == CLG_OK;
 }
 
 value_id grad_in(const grad_node *c, size_t i)

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { MAX_STEPS = 1024, MAX_GATES = 4 };
+enum { MAX_STEPS = 1024, MAX_GATES = 4, NODES_PER_STEP = 32 /* about: forward and backward */ };
 
 typedef struct cells {
     recurrent_desc desc;
@@ -208,7 +208,7 @@ static void go_through(grad_node *c, cells *w, value_id x, value_id out[3])
     const int64_t front = 0, both[2] = {0, 1};
     const bool reverse = w->desc.direction == DIRECTION_REVERSE || w->direction == 1;
     start(c, w, x);
-    for (int64_t t = 0; t < w->n_steps && c->status == CLG_OK; t++)
+    for (int64_t t = 0; t < w->n_steps && grad_has_room(c, 0); t++)
         go_step(c, w, (size_t)(reverse ? w->n_steps - 1 - t : t));
     for (int64_t t = 0; t < w->n_steps && c->status == CLG_OK; t++)
         w->steps[t] = grad_unsqueeze(c, w->steps[t], 2, both);
@@ -234,7 +234,8 @@ static bool read_cells(grad_node *c, cells *w)
     else if (w->n_steps < 1 || w->n_steps > MAX_STEPS)
         grad_refuse(c, "it has %lld time steps, and 1 to %d are supported", (long long)w->n_steps,
                     MAX_STEPS);
-    return c->status == CLG_OK;
+    return c->status == CLG_OK &&
+           grad_has_room(c, (size_t)(w->n_steps * w->desc.n_dirs) * NODES_PER_STEP);
 }
 
 /* Sets which steps belong to each sequence. */

@@ -34,6 +34,7 @@ typedef struct grad_node {
 typedef void (*grad_function)(grad_node *c);
 
 #define GRAD_MAX_FORMULAS 3
+enum { GRAD_MAX_NODES = 1 << 20 }; /* of a graph and its gradients */
 
 /* How a gradient passes through an operator. */
 struct op_grad {
@@ -195,6 +196,9 @@ void grad_pass_col2im(grad_node *c);
 
 /* Sets the error that the gradient cannot pass, "node 'x' (Pad, opset 13): ...". */
 void grad_refuse(grad_node *c, const char *format, ...) CLG_PRINTF(2, 3);
+/* Returns whether n_more nodes may be added; refuses where the graph would have more than
+ * GRAD_MAX_NODES, or the work is cancelled. For rules that add many. */
+bool grad_has_room(grad_node *c, size_t n_more);
 /* Returns input i, or output k. */
 value_id grad_in(const grad_node *c, size_t i);
 value_id grad_out(const grad_node *c, size_t k);

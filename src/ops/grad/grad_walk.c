@@ -100,12 +100,16 @@ static bool is_on_path(const walk *w, const node *n)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
-static const char *reason_of(const node *n)
+/* Returns why the gradient cannot pass through a node; NULL if it can. */
+static const char *reason_of(const walk *w, size_t i)
 {
+    const node *n = &w->graph->nodes[i];
     const op_row *row = n->op;
     if (!row) return "the operator is not supported";
     if (!row->grad) return "it lacks a rule";
-    return row->grad->reason;
+    if (!row->grad->reason || !grad_can_inline(n)) return row->grad->reason;
+    const char *obstacle = grad_control_obstacle(w->graph, (node_id)i, w->facts);
+    return obstacle ? obstacle : "too many nodes are control flow, or come of it";
 }
 
 /* Refuses a graph with nodes on the path that have no rule: names them all. */
@@ -117,7 +121,7 @@ static clg_status check_rules(const walk *w)
     strbuf_init(&names, 4096);
     for (size_t i = w->first; i < w->end; i++) {
         const node *n = &w->graph->nodes[i];
-        const char *reason = is_on_path(w, n) ? reason_of(n) : NULL;
+        const char *reason = is_on_path(w, n) ? reason_of(w, i) : NULL;
         if (!reason) continue;
         if (n_found++ >= MAX_NAMED) continue;
         strbuf_printf(&names, "%s%s: %s", n_found > 1 ? "; " : "", node_text(n, text), reason);
@@ -190,7 +194,7 @@ static clg_status visit(walk *w, node_id id)
         w->cotangents[k] = v == VALUE_NONE ? VALUE_NONE : join_parts(&c, &w->parts[v]);
         has_cotangent = has_cotangent || w->cotangents[k] != VALUE_NONE;
     }
-    if (c.status == CLG_OK && has_cotangent) row->grad->rule(&c);
+    if (c.status == CLG_OK && has_cotangent && grad_has_room(&c, 0)) row->grad->rule(&c);
     CLG_TRY(c.status);
     for (size_t i = 0; i < c.node.n_inputs; i++)
         if (w->given[i] != VALUE_NONE) CLG_TRY(add_part(w, c.node.inputs[i], w->given[i]));
@@ -220,13 +224,18 @@ static void walk_deinit(walk *w)
     memory_free(w->cotangents);
 }
 
-/* Goes through the nodes, from the last one. The cotangents of the results are parts already, and
- * the results are marked as reaching. */
-static clg_status go_back(walk *w, const value_id *xs, size_t n_xs)
+/* Marks which values count; the results are marked as reaching already. Refuses nodes without a
+ * rule. */
+static clg_status find_path(walk *w, const value_id *xs, size_t n_xs)
 {
     mark_dependent(w, xs, n_xs);
     mark_reaching(w);
-    CLG_TRY(check_rules(w));
+    return check_rules(w);
+}
+
+/* Goes through the nodes, from the last one. The cotangents of the results are parts already. */
+static clg_status go_back(walk *w)
+{
     for (size_t i = w->end; i-- > w->first;) {
         CLG_TRY(cancel_check("differentiating the graph"));
         if (is_on_path(w, &w->graph->nodes[i])) CLG_TRY(visit(w, (node_id)i));
@@ -242,13 +251,15 @@ static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs
                       .n_facts = w->n_values,
                       .depends = w->depends,
                       .node = {.label = "the gradient", .name = "", .op_type = "Gradient"}};
-    CLG_TRY(check_float(w, y, "the result"));
+    if (w->facts[y].dtype != CLG_DTYPE_NONE) CLG_TRY(check_float(w, y, "the result"));
     for (size_t i = 0; i < n_xs; i++) CLG_TRY(check_float(w, xs[i], "the value"));
     w->reaches[y] = true;
+    CLG_TRY(find_path(w, xs, n_xs));
+    CLG_TRY(check_float(w, y, "the result")); /* after control flow has been named */
     if (cotangent == VALUE_NONE) cotangent = grad_fill_like(&ends, y, 1);
     CLG_TRY(ends.status);
     CLG_TRY(add_part(w, y, cotangent));
-    CLG_TRY(go_back(w, xs, n_xs));
+    CLG_TRY(go_back(w));
     for (size_t i = 0; i < n_xs; i++) {
         out_gradients[i] = join_parts(&ends, &w->parts[xs[i]]);
         if (out_gradients[i] == VALUE_NONE) out_gradients[i] = grad_fill_like(&ends, xs[i], 0);
@@ -257,13 +268,12 @@ static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs
     return CLG_OK;
 }
 
-/* Replaces the first control flow on the path for which that is possible; *out_done: there was one.
- */
-static clg_status inline_first(graph *g, value_id y, const value_id *xs, size_t n_xs,
-                               bool *out_done)
+/* Replaces the control flow on the path for which that is possible; *n_left, which it counts down,
+ * is how many nodes may yet be. */
+static clg_status inline_known(graph *g, value_id y, const value_id *xs, size_t n_xs,
+                               size_t *n_left)
 {
     walk w;
-    *out_done = false;
     clg_status status = walk_init(&w, g, 0);
     if (status == CLG_OK) status = ops_infer_graph(g, NULL, &w.facts);
     if (status == CLG_OK) {
@@ -271,9 +281,14 @@ static clg_status inline_first(graph *g, value_id y, const value_id *xs, size_t 
         mark_dependent(&w, xs, n_xs);
         mark_reaching(&w);
     }
-    for (size_t i = 0; i < w.end && status == CLG_OK && !*out_done; i++)
-        if (grad_is_control(&g->nodes[i]) && is_on_path(&w, &g->nodes[i]))
-            status = grad_inline_control(g, (node_id)i, w.facts, out_done);
+    for (size_t i = 0; i < w.end && status == CLG_OK && *n_left > 0; i++) {
+        bool done = false;
+        if (g->n_nodes > MAX_NODES) break;
+        status = cancel_check("differentiating the graph");
+        if (status == CLG_OK && grad_is_control(&g->nodes[i]) && is_on_path(&w, &g->nodes[i]))
+            status = grad_inline_control(g, (node_id)i, w.facts, &done);
+        if (done) --*n_left;
+    }
     walk_deinit(&w);
     return status;
 }
@@ -282,10 +297,11 @@ static clg_status inline_first(graph *g, value_id y, const value_id *xs, size_t 
 static clg_status inline_control(graph *g, value_id y, const value_id *xs, size_t n_xs)
 {
     bool any = false;
+    size_t n_left = MAX_INLINED, n_before = 0;
     for (size_t i = 0; i < g->n_nodes; i++) any = any || grad_is_control(&g->nodes[i]);
-    for (int n = 0; any && n < MAX_INLINED && g->n_nodes <= MAX_NODES; n++) {
-        CLG_TRY(inline_first(g, y, xs, n_xs, &any));
-        if (!any) break;
+    while (any && n_left != n_before) {
+        n_before = n_left;
+        CLG_TRY(inline_known(g, y, xs, n_xs, &n_left));
         CLG_TRY(graph_compact(g));
         CLG_TRY(ops_resolve(g));
     }
@@ -350,7 +366,8 @@ void grad_through(grad_node *c, size_t first, size_t n, const value_id *made)
         w.reaches[made[k]] = true;
         status = add_part(&w, made[k], grad_cotangent(c, k));
     }
-    if (status == CLG_OK) status = go_back(&w, xs, n_xs);
+    if (status == CLG_OK) status = find_path(&w, xs, n_xs);
+    if (status == CLG_OK) status = go_back(&w);
     c->status = status;
     give_found(c, &w);
     memory_free(xs);

@@ -12,6 +12,8 @@
 
 #include <clgraph/gradient.h>
 
+#include "base/strbuf.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -317,11 +319,83 @@ TEST(control_flow)
         *m = graph_text_model(18, "x: f32[N]; c: b[]; y = If(c) then_branch={t = Exp(x); out t} "
                                   "else_branch={e = Neg(x); out e}; z = Mul(y, x); out z");
     assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "(If, opset 18): gradients pass through it where its condition or number of");
+                 "(If, opset 18): its condition is not known");
     clg_model_free(m);
     expect_gradient("x: f32[N]; c = true; k = f32[1]; y = If(c) then_branch={t = Exp(k); out t} "
                     "else_branch={e = Neg(k); out e}; q = Mul(x, x); z = Add(q, y); out z",
                     2, x, wanted);
+}
+
+/* Loops whose nodes are not added are refused by name, with the reason. */
+TEST(loops_that_are_not_unrolled)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"x: f32[2]; n: i64[]; y = Loop(n, _, x) body={i: i64[]; k: b[]; h: f32[2]; o = Sin(h); "
+         "out k o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): its number of iterations is not known"},
+        {"x: f32[2]; n = 2; c: b[]; y = Loop(n, c, x) body={i: i64[]; k: b[]; h: f32[2]; "
+         "o = Sin(h); out k o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): its condition is not known"},
+        {"x: f32[2]; n = 1025; y = Loop(n, _, x) body={i: i64[]; k: b[]; h: f32[2]; o = Sin(h); "
+         "out k o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): it has more than 1024 iterations"},
+        {"x: f32[2]; n = 4; y = Loop(n, _, x) body={i: i64[]; k: b[]; h: f32[2]; o = Sin(h); "
+         "t = 2; l = Less(i, t); out l o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): it may stop before its number of iterations"},
+        {"h: f32[2]; x: f32[T,2]; z, s = Scan(h, x) num_scan_inputs=1 body={g: f32[2]; u: f32[2]; "
+         "r = Add(g, u); q = Exp(r); out r q}; out z",
+         "(Scan, opset 18): its number of iterations is not known"},
+        /* the If reads a state that is missing */
+        {"x: f32[2]; n = 2; c = true; d: b[]; y, z = Loop(n, c, _, x) body={i: i64[]; k: b[]; "
+         "m: f32[2]; h: f32[2]; v = If(d) then_branch={t = Add(h, m); out t} "
+         "else_branch={e = Neg(h); out e}; out k v v}; out z",
+         "(Loop, opset 18): a state or scanned input is missing"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        clg_model *none = NULL, *m = graph_text_model(18, cases[i].text);
+        assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none),
+                     CLG_ERROR_UNSUPPORTED_OPERATOR, cases[i].words);
+        assert_null(none);
+        clg_model_free(m);
+    }
+}
+
+static void expect_too_large(const char *text, const char *words)
+{
+    clg_model *none = NULL, *m = graph_text_model(18, text);
+    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 words);
+    assert_null(none);
+    clg_model_free(m);
+}
+
+/* 1000 iterations of a body that is small but for what is in a branch. */
+TEST(nodes_in_branches_count)
+{
+    enum { N_NODES = 100 };
+    strbuf text;
+    strbuf_init(&text, 0);
+    strbuf_printf(&text, "x: f32[2]; n = 1000; y = Loop(n, _, x) body={i: i64[]; k: b[]; "
+                         "h: f32[2]; w = If(k) then_branch={a0 = Sin(h); ");
+    for (int i = 1; i < N_NODES; i++) strbuf_printf(&text, "a%d = Sin(a%d); ", i, i - 1);
+    strbuf_printf(&text, "out a%d} else_branch={v = Neg(h); out v}; out k w}; z = Mul(y, y); out z",
+                  N_NODES - 1);
+    assert_ok(text.status);
+    expect_too_large(strbuf_data(&text),
+                     "(Loop, opset 18): the nodes and values of its iterations");
+    strbuf_deinit(&text);
+}
+
+/* The LSTM is one node, whose gradient has 2048 steps. */
+TEST(nodes_of_rules_count)
+{
+    expect_too_large("x: f32[1024,1,1]; n = 1000; w = f32[2,4,1]; y = Loop(n, _, x) body={i: "
+                     "i64[]; k: b[]; h: f32[1024,1,1]; "
+                     "l = LSTM(h, w, w) hidden_size=1 direction=bidirectional; a = [1]; "
+                     "s = ReduceSum(l, a) keepdims=0; out k s}; z = Mul(y, y); out z",
+                     "with it the graph would have more than 1048576 nodes");
 }
 
 static clg_status differentiate(void *user)
