@@ -90,9 +90,7 @@ enum { INPUT, WEIGHTS, BIAS, MASK, PAST, ATTENTION_BIAS };
 static value_id after_past(grad_node *c, value_id v, int64_t which)
 {
     if (grad_in(c, PAST) == VALUE_NONE) return v;
-    const value_id part = grad_slice(c, grad_in(c, PAST), 0, which, which + 1, 1);
-    const value_id past = GRAD_ADD(c, "Squeeze", part, grad_list(c, 1, &(int64_t){0}));
-    return grad_concat(c, 2, 2, (value_id[]){past, v});
+    return grad_concat(c, 2, 2, (value_id[]){grad_pick(c, grad_in(c, PAST), 0, which), v});
 }
 
 /* Sets the widths of queries, keys and values; refuses where these are not known. */
@@ -144,10 +142,7 @@ enum { QUERY, KEY, VALUE, QKV_BIAS, KEY_MASK, HEADS_BIAS, PAST_KEY, PAST_VALUE }
  * positions, d]. */
 static value_id unpack(grad_node *c, value_id v, int64_t which)
 {
-    const int64_t parts = 3;
-    const value_id part = grad_slice(c, v, 3, which, which + 1, 1);
-    return grad_permute(c, GRAD_ADD(c, "Squeeze", part, grad_list(c, 1, &parts)), 4,
-                        (const int64_t[]){0, 2, 1, 3});
+    return grad_permute(c, grad_pick(c, v, 3, which), 4, (const int64_t[]){0, 2, 1, 3});
 }
 
 /* Returns v [batch, heads, positions, d] plus `width` elements of the bias from `from` on, one for

@@ -49,9 +49,8 @@ static value_id positions(grad_node *c, const deform *d, int i)
  * [N F, T, P, 1]: (2 x + 1) / size - 1. */
 static value_id coordinates(grad_node *c, const deform *d, int i, value_id offsets)
 {
-    const int64_t part = 2, last = 3;
-    const value_id moves =
-        GRAD_ADD(c, "Squeeze", grad_slice(c, offsets, 2, i, i + 1, 1), grad_list(c, 1, &part));
+    const int64_t last = 3;
+    const value_id moves = grad_pick(c, offsets, 2, i);
     const value_id x = GRAD_ADD(c, "Add", moves, positions(c, d, i));
     const value_id size =
         grad_cast(c, GRAD_ADD(c, "Squeeze", grad_size_along(c, grad_in(c, X), 2 + i)), d->dtype);

@@ -15,12 +15,9 @@
  * returns v. */
 static value_id with_attributes(grad_node *c, value_id v)
 {
-    static const char others[] = "activation";
-    for (size_t i = 0; i < c->node.n_attributes && c->status == CLG_OK; i++)
-        if (strncmp(c->node.attributes[i].name, others, sizeof others - 1) != 0)
-            c->status =
-                node_add_attribute(c->graph, c->graph->values[v].producer, &c->node.attributes[i]);
-    return v;
+    static const char *const others[] = {"activation", "activation_params", "activation_alpha",
+                                         "activation_beta", "activation_gamma"};
+    return grad_copy_other_attributes(c, v, sizeof others / sizeof *others, others);
 }
 
 /* Returns the node's activation of v. */

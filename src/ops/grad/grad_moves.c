@@ -37,25 +37,13 @@ void grad_pass_concat(grad_node *c)
     const int64_t axis = node_int(&c->node, "axis", 1);
     const size_t n = c->node.n_inputs;
     value_id *sizes = memory_zalloc(2 * n, sizeof *sizes), *parts = sizes ? sizes + n : NULL;
-    node_id made = NODE_NONE;
     if (!sizes) {
         c->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
         return;
     }
     for (size_t i = 0; i < n; i++) sizes[i] = grad_size_along(c, grad_in(c, i), axis);
-    const value_id all = grad_set_int(c, grad_add(c, "Concat", n, sizes), "axis", 0);
-    for (size_t i = 0; i < n && c->status == CLG_OK; i++)
-        c->status = graph_add_value(c->graph, "", &parts[i]);
-    if (c->status == CLG_OK)
-        c->status = graph_add_node(c->graph, "", "Split", "", 2,
-                                   (value_id[]){grad_cotangent(c, 0), all}, n, parts, &made);
-    if (c->status == CLG_OK) {
-        node *split = &c->graph->nodes[made];
-        if (split->opset < GRAPH_ADDED_OPSET) split->opset = GRAPH_ADDED_OPSET;
-        split->label = c->node.label;
-        c->status = node_set_int(c->graph, made, "axis", axis);
-    }
-    for (size_t i = 0; i < n && c->status == CLG_OK; i++) grad_give(c, i, parts[i]);
+    grad_split(c, grad_cotangent(c, 0), axis, grad_concat(c, 0, n, sizes), n, parts);
+    for (size_t i = 0; i < n; i++) grad_give(c, i, parts[i]);
     memory_free(sizes);
 }
 

@@ -152,6 +152,30 @@ value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n, con
     return v;
 }
 
+/* Copies the attributes whose names are in the list, or those whose names are not. */
+static value_id copy_attributes(grad_node *c, value_id v, size_t n, const char *const *names,
+                                bool listed)
+{
+    for (size_t i = 0; i < c->node.n_attributes && c->status == CLG_OK; i++) {
+        const graph_attribute *a = &c->node.attributes[i];
+        bool is_listed = false;
+        for (size_t k = 0; k < n; k++) is_listed = is_listed || strcmp(a->name, names[k]) == 0;
+        if (is_listed == listed)
+            c->status = node_add_attribute(c->graph, c->graph->values[v].producer, a);
+    }
+    return v;
+}
+
+value_id grad_copy_attributes(grad_node *c, value_id v, size_t n, const char *const *names)
+{
+    return copy_attributes(c, v, n, names, true);
+}
+
+value_id grad_copy_other_attributes(grad_node *c, value_id v, size_t n, const char *const *names)
+{
+    return copy_attributes(c, v, n, names, false);
+}
+
 /* Returns a constant of this shape, which has as many elements as there are numbers. */
 static value_id add_constant(grad_node *c, clg_dtype dtype, const shape *dims,
                              const double *numbers)
@@ -347,6 +371,27 @@ value_id grad_slice(grad_node *c, value_id v, int64_t axis, int64_t from, int64_
 value_id grad_slice_at(grad_node *c, value_id v, int64_t axis, value_id from, value_id to)
 {
     return GRAD_ADD(c, "Slice", v, from, to, grad_list(c, 1, &axis));
+}
+
+value_id grad_pick(grad_node *c, value_id v, int64_t axis, int64_t at)
+{
+    return GRAD_ADD(c, "Squeeze", grad_slice(c, v, axis, at, at + 1, 1), grad_list(c, 1, &axis));
+}
+
+void grad_split(grad_node *c, value_id v, int64_t axis, value_id sizes, size_t n, value_id *out)
+{
+    const value_id inputs[2] = {v, sizes};
+    node_id made = NODE_NONE;
+    for (size_t i = 0; i < n; i++) out[i] = VALUE_NONE;
+    for (size_t i = 0; i < n && c->status == CLG_OK; i++)
+        c->status = graph_add_value(c->graph, "", &out[i]);
+    if (c->status == CLG_OK)
+        c->status = graph_add_node(c->graph, "", "Split", "", 2, inputs, n, out, &made);
+    if (c->status != CLG_OK) return;
+    node *split = &c->graph->nodes[made];
+    if (split->opset < GRAPH_ADDED_OPSET) split->opset = GRAPH_ADDED_OPSET;
+    split->label = c->node.label;
+    c->status = node_set_int(c->graph, made, "axis", axis);
 }
 
 value_id grad_indices(grad_node *c, value_id size)

@@ -9,21 +9,18 @@
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* Copies an attribute of the node, if it has it, to the node that computes v. */
-static void copy_attribute(grad_node *c, value_id v, const char *name)
-{
-    const graph_attribute *a = node_attribute(&c->node, name);
-    if (a && c->status == CLG_OK)
-        c->status = node_add_attribute(c->graph, c->graph->values[v].producer, a);
-}
-
 /* Copies the node's window to the node that computes v; returns v. */
 static value_id with_window(grad_node *c, value_id v)
 {
     static const char *const names[] = {"auto_pad", "dilations", "kernel_shape",
                                         "pads",     "strides",   "ceil_mode"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) copy_attribute(c, v, names[i]);
-    return v;
+    return grad_copy_attributes(c, v, sizeof names / sizeof *names, names);
+}
+
+/* Copies what says how an average counts padding; returns v. */
+static value_id with_count(grad_node *c, value_id v)
+{
+    return grad_copy_attributes(c, v, 1, (const char *const[]){"count_include_pad"});
 }
 
 /* Returns a pooling of v with the node's window. */
@@ -117,16 +114,12 @@ void grad_pass_max_unpool(grad_node *c)
 
 void grad_pass_average_pool(grad_node *c)
 {
-    const value_id v = spread(c, "AveragePoolGrad", grad_cotangent(c, 0));
-    copy_attribute(c, v, "count_include_pad");
-    grad_give(c, 0, v);
+    grad_give(c, 0, with_count(c, spread(c, "AveragePoolGrad", grad_cotangent(c, 0))));
 }
 
 void grad_pass_average_pool_grad(grad_node *c)
 {
-    const value_id v = pool(c, "AveragePool", grad_cotangent(c, 0));
-    copy_attribute(c, v, "count_include_pad");
-    grad_give(c, 0, v);
+    grad_give(c, 0, with_count(c, pool(c, "AveragePool", grad_cotangent(c, 0))));
 }
 
 /* ---- LpPool and GlobalLpPool: y = (sum of |x|^p)^(1/p) --------------------------------------- */

@@ -23,11 +23,6 @@ static value_id rows_of(grad_node *c, value_id v)
     return grad_set_int(c, GRAD_ADD(c, "Flatten", v), "axis", -1);
 }
 
-static value_id unsqueeze(grad_node *c, value_id v, int64_t axis)
-{
-    return GRAD_ADD(c, "Unsqueeze", v, grad_list(c, 1, &axis));
-}
-
 /* A product, MatMul or FusedMatMul: operands and cotangent as matrices or stacks of them. */
 typedef struct matrices {
     value_id a, b, g;
@@ -65,18 +60,19 @@ void grad_pass_matmul(grad_node *c)
                   .transpose_a = node_int(&c->node, "transA", 0) != 0,
                   .transpose_b = node_int(&c->node, "transB", 0) != 0,
                   .alpha = node_float(&c->node, "alpha", 1.0f)};
+    const int64_t front = 0, after = 1, last = -1, before_last = -2;
     const int rank_a = grad_rank(c, 0), rank_b = grad_rank(c, 1);
     if (node_int(&c->node, "transBatchA", 0) != 0 || node_int(&c->node, "transBatchB", 0) != 0)
         grad_refuse(c, "transBatchA and transBatchB move other axes");
     if ((m.transpose_a && rank_a == 1) || (m.transpose_b && rank_b == 1))
         grad_refuse(c, "a vector is transposed");
     if (rank_b == 1) {
-        m.b = unsqueeze(c, m.b, 1);
-        m.g = unsqueeze(c, m.g, -1);
+        m.b = grad_unsqueeze(c, m.b, 1, &after);
+        m.g = grad_unsqueeze(c, m.g, 1, &last);
     }
     if (rank_a == 1) {
-        m.a = unsqueeze(c, m.a, 0);
-        m.g = unsqueeze(c, m.g, -2);
+        m.a = grad_unsqueeze(c, m.a, 1, &front);
+        m.g = grad_unsqueeze(c, m.g, 1, &before_last);
     }
     if (grad_wants(c, 0)) {
         const value_id made = cotangent_of_a(c, &m, rank_b > 2);

@@ -232,6 +232,11 @@ value_id grad_set_int(grad_node *c, value_id v, const char *name, int64_t number
 value_id grad_set_float(grad_node *c, value_id v, const char *name, float number);
 value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n,
                        const int64_t *numbers);
+/* Copies the node's attributes of these names, as far as it has them, to the node that computes v;
+ * returns v. */
+value_id grad_copy_attributes(grad_node *c, value_id v, size_t n, const char *const *names);
+/* Copies all but those of these names. */
+value_id grad_copy_other_attributes(grad_node *c, value_id v, size_t n, const char *const *names);
 /* Returns a constant scalar with the dtype of output 0. */
 value_id grad_number(grad_node *c, double number);
 /* Returns a constant list of numbers. */
@@ -294,6 +299,11 @@ value_id grad_concat(grad_node *c, int64_t axis, size_t n, const value_id *parts
 value_id grad_slice(grad_node *c, value_id v, int64_t axis, int64_t from, int64_t to, int64_t step);
 /* Returns elements from `from` up to before `to`, lists of one int64, along an axis. */
 value_id grad_slice_at(grad_node *c, value_id v, int64_t axis, value_id from, value_id to);
+/* Returns entry `at` along an axis, without the axis. */
+value_id grad_pick(grad_node *c, value_id v, int64_t axis, int64_t at);
+/* Splits v along an axis into n parts, out, of the sizes in a list; sets them to VALUE_NONE after a
+ * failure. */
+void grad_split(grad_node *c, value_id v, int64_t axis, value_id sizes, size_t n, value_id *out);
 /* Returns 0, 1, ... size - 1 as int64; size is a list of one. */
 value_id grad_indices(grad_node *c, value_id size);
 

@@ -196,11 +196,7 @@ void grad_pass_col2im(grad_node *c)
         dims[2 + i] = grad_size_along(c, g, (int64_t)(2 + i));
     }
     const value_id planes = grad_reshape_to(c, g, 2 + n, dims);
-    const value_id v = GRAD_ADD(c, "Conv", planes, grad_reshape(c, eye, 2 + n, filter));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const graph_attribute *a = node_attribute(&c->node, names[i]);
-        if (a && c->status == CLG_OK)
-            c->status = node_add_attribute(c->graph, c->graph->values[v].producer, a);
-    }
+    value_id v = GRAD_ADD(c, "Conv", planes, grad_reshape(c, eye, 2 + n, filter));
+    v = grad_copy_attributes(c, v, sizeof names / sizeof *names, names);
     grad_give(c, 0, grad_reshape_like(c, v, grad_in(c, 0)));
 }
