@@ -7,15 +7,12 @@
 
 #include <string.h>
 
-/* Returns an empty description of the node's attention. */
+/* Returns a description of the node's attention, without masks. */
 static grad_attention describe(const grad_node *c)
 {
-    return (grad_attention){.dtype = grad_fact(c, grad_out(c, 0))->dtype,
-                            .heads = node_int(&c->node, "num_heads", 0),
-                            .kv_heads = node_int(&c->node, "num_heads", 0),
-                            .added = VALUE_NONE,
-                            .allowed = VALUE_NONE,
-                            .sink = VALUE_NONE};
+    grad_attention a = grad_attention_of(grad_fact(c, grad_out(c, 0))->dtype);
+    a.heads = a.kv_heads = node_int(&c->node, "num_heads", 0);
+    return a;
 }
 
 /* ---- masks ----------------------------------------------------------------------------------- */
@@ -47,9 +44,11 @@ static value_id cut_mask(grad_node *c, const grad_attention *a, value_id mask)
                          total);
 }
 
-static void add_to_scores(grad_node *c, grad_attention *a, value_id v)
+/* Adds input i to the scores. */
+static void add_to_scores(grad_node *c, grad_attention *a, size_t i)
 {
-    a->added = a->added == VALUE_NONE ? v : GRAD_ADD(c, "Add", a->added, v);
+    if (grad_in(c, i) != VALUE_NONE)
+        grad_attention_add(c, a, grad_in_dtype(c, grad_in(c, i), a->dtype, a->precision));
 }
 
 /* Adds mask_filter_value to the scores of keys that the mask of input i excludes. */
@@ -66,9 +65,9 @@ static void mask_keys(grad_node *c, grad_attention *a, size_t i)
     counts = rank == 1 ? by_lengths(c, a, mask)
                        : GRAD_ADD(c, "Greater", counts, grad_number_of(c, CLG_INT32, 0));
     const double filter = (double)node_float(&c->node, "mask_filter_value", -10000.0f);
-    add_to_scores(c, a,
-                  GRAD_ADD(c, "Where", counts, grad_number_of(c, a->dtype, 0),
-                           grad_number_of(c, a->dtype, filter)));
+    grad_attention_add(c, a,
+                       GRAD_ADD(c, "Where", counts, grad_number_of(c, a->precision, 0),
+                                grad_number_of(c, a->precision, filter)));
 }
 
 /* Excludes keys after each query, the last of which has the last key. */
@@ -122,7 +121,7 @@ void grad_pass_microsoft_attention(grad_node *c)
     a.v = after_past(c, a.v, 1);
     a.scale = grad_attention_scale(c, &a, (double)node_float(&c->node, "scale", 0));
     mask_keys(c, &a, MASK);
-    if (grad_in(c, ATTENTION_BIAS) != VALUE_NONE) add_to_scores(c, &a, grad_in(c, ATTENTION_BIAS));
+    add_to_scores(c, &a, ATTENTION_BIAS);
     mask_later(c, &a);
     const value_id y = grad_join_heads(c, grad_attend(c, &a));
     const int64_t front = 0;
@@ -191,7 +190,7 @@ void grad_pass_multi_head_attention(grad_node *c)
     }
     a.scale = grad_attention_scale(c, &a, (double)node_float(&c->node, "scale", 0));
     mask_keys(c, &a, KEY_MASK);
-    if (grad_in(c, HEADS_BIAS) != VALUE_NONE) add_to_scores(c, &a, grad_in(c, HEADS_BIAS));
+    add_to_scores(c, &a, HEADS_BIAS);
     mask_later(c, &a);
     const value_id y = grad_join_heads(c, grad_attend(c, &a));
     grad_through(c, first, 3, (value_id[]){y, a.k, a.v});
@@ -201,17 +200,19 @@ void grad_pass_multi_head_attention(grad_node *c)
 
 enum { GQA_PAST = 3, TOTAL = 6, COS, SIN, POSITION_IDS, SCORE_BIAS, HEAD_SINK };
 
-/* Refuses a cache that is not empty, or a length other than that of the queries: where new keys
- * are stored then depends on the lengths. */
+/* Refuses a cache that may not be empty, or a length that may be another than that of the queries:
+ * where new keys are stored then depends on the lengths. */
 static void check_prompt(grad_node *c)
 {
     const shape *past = &grad_fact(c, grad_in(c, GQA_PAST))->dims,
                 *q = &grad_fact(c, grad_in(c, QUERY))->dims;
-    const tensor *total = grad_fact(c, grad_in(c, TOTAL))->known;
+    const tensor *known = grad_fact(c, grad_in(c, TOTAL))->known;
+    const bool has_total = known && known->n_elements == 1, has_queries = q->rank == 3;
     if (grad_in(c, GQA_PAST) != VALUE_NONE && !(past->rank == 4 && past->dims[2] == 0))
         grad_refuse(c, "its past may have keys");
-    if (total && total->n_elements == 1 && q->rank == 3 && q->dims[1] != DIM_UNKNOWN &&
-        tensor_get_int(total, 0) != q->dims[1])
+    if (!has_total || !has_queries || q->dims[1] == DIM_UNKNOWN)
+        grad_refuse(c, "total_sequence_length or the number of its queries is not known");
+    else if (tensor_get_int(known, 0) != q->dims[1])
         grad_refuse(c, "its keys are not as many as its queries");
 }
 
@@ -266,11 +267,12 @@ void grad_pass_group_query_attention(grad_node *c)
     const value_id start =
         window > 0 ? GRAD_ADD(c, "Sub", last, grad_list(c, 1, &window)) : VALUE_NONE;
     grad_attention_allow(c, &a, grad_attention_between(c, grad_attention_keys(c, &a), start, last));
-    a.added = grad_in(c, SCORE_BIAS);
+    add_to_scores(c, &a, SCORE_BIAS);
     if (grad_in(c, HEAD_SINK) != VALUE_NONE)
-        a.sink = grad_unsqueeze(c, grad_in(c, HEAD_SINK), 2, axes);
+        a.sink = grad_in_dtype(c, grad_unsqueeze(c, grad_in(c, HEAD_SINK), 2, axes), a.dtype,
+                               a.precision);
     else if (node_int(&c->node, "smooth_softmax", 0) > 0)
-        a.sink = grad_number_of(c, a.dtype, 0);
+        a.sink = grad_number_of(c, a.precision, 0);
     const value_id y = grad_join_heads(c, grad_attend(c, &a));
     grad_through(c, first, 3, (value_id[]){y, a.k, a.v});
 }

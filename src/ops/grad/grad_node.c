@@ -353,7 +353,8 @@ value_id grad_reshape(grad_node *c, value_id v, size_t n, const int64_t *dims)
 
 value_id grad_reshape_to(grad_node *c, value_id v, size_t n, const value_id *lists)
 {
-    return GRAD_ADD(c, "Reshape", v, grad_concat(c, 0, n, lists));
+    const value_id made = GRAD_ADD(c, "Reshape", v, grad_concat(c, 0, n, lists));
+    return grad_set_int(c, grad_of_opset(c, made, 14), "allowzero", 1);
 }
 
 value_id grad_concat(grad_node *c, int64_t axis, size_t n, const value_id *parts)

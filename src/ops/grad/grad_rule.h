@@ -292,7 +292,8 @@ value_id grad_unsqueeze(grad_node *c, value_id v, size_t n, const int64_t *axes)
 value_id grad_permute(grad_node *c, value_id v, size_t n, const int64_t *perm);
 /* Returns v reshaped; as Reshape has it, 0 keeps a size and -1 is what remains. */
 value_id grad_reshape(grad_node *c, value_id v, size_t n, const int64_t *dims);
-/* Returns v reshaped to the concatenation of lists of sizes. */
+/* Returns v reshaped to the concatenation of lists of sizes, which may be 0. A -1, what remains,
+ * must be the only size that may stand beside a 0: give the size itself elsewhere. */
 value_id grad_reshape_to(grad_node *c, value_id v, size_t n, const value_id *lists);
 value_id grad_concat(grad_node *c, int64_t axis, size_t n, const value_id *parts);
 /* Returns elements from, from + step, ... before `to` along an axis, as Slice has it. */

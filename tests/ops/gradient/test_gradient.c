@@ -213,13 +213,21 @@ TEST(rules_refuse_what_they_do_not_know)
          "the number of its time steps or hidden units is not known"},
         {18, "x: f32[1,1,4,4]; r = f32[1,4]; i = [0]; z = RoiAlign(x, r, i); out z",
          "with sampling_ratio 0 its samples depend on the regions"},
-        {24, "x: f32[1,1,2,2]; k = f32[1,1,3,2]; m = f32[2,2]; z = Attention(x, k, k, m); out z",
-         "its mask has fewer keys than there are"},
         {18,
          "x: f32[1,1,2]; p = f32[1,1,3,2]; i = [3]; l = Cast(i) to=6; j = [4]; t = Cast(j) to=6; "
          "z = com.microsoft.GroupQueryAttention(x, x, x, p, p, l, t) num_heads=1 kv_num_heads=1; "
          "out z",
          "its past may have keys"},
+        {18,
+         "x: f32[1,2,2]; l: i32[1]; t: i32[1]; "
+         "z = com.microsoft.GroupQueryAttention(x, x, x, _, _, l, t) num_heads=1 kv_num_heads=1; "
+         "out z",
+         "total_sequence_length or the number of its queries is not known"},
+        {18,
+         "x: f32[1,N,2]; l: i32[1]; j = [2]; t = Cast(j) to=6; "
+         "z = com.microsoft.GroupQueryAttention(x, x, x, _, _, l, t) num_heads=1 kv_num_heads=1; "
+         "out z",
+         "total_sequence_length or the number of its queries is not known"},
         {18, "x: f32[40,40]; z = Det(x); out z", "its matrices have more than 32 rows"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -50,6 +50,32 @@ static const gradient_case attention[] = {
      .opset = 24,
      .single = true,
      .first_only = true},
+    /* keys after the mask's last one do not count */
+    {.text = "q: f32[2,1,3,2]; k: f32[2,1,4,2]; v: f32[2,1,4,2]; "
+             "i = [1,0,1,1,0,1]; d = [3,2]; j = Reshape(i, d); m = Cast(j) to=9; "
+             "z = Attention(q, k, v, m);",
+     .dims = "2,1,3,2",
+     .opset = 24,
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    {.text = "q: f32[1,2,N,2]; k: f32[1,2,2,2]; v: f32[1,2,2,2]; s: f32[1,2,2,2]; "
+             "m: f32[2,N,3]; y, p = Attention(q, k, v, m, s, s); t = ReduceSum(p); "
+             "z = Mul(y, t);",
+     .dims = "1,2,2,2",
+     .opset = 24,
+     .single = true,
+     .first_only = true,
+     .range = GRADIENT_INNER},
+    /* large negative numbers are numbers: a row of them gives equal weights, and one of them all
+     * beside -infinity, which excludes all keys of the last row */
+    {.text = "q = f32[1,1,3,2]; k = f32[1,1,3,2]; v: f32[1,1,3,2]; "
+             "f = Constant() value_floats=[-3.4e38,-3.4e38,-3.4e38,-inf,-3.4e38,-inf,-inf,-inf,"
+             "-inf]; d = [3,3]; m = Reshape(f, d); z = Attention(q, k, v, m);",
+     .dims = "1,1,3,2",
+     .opset = 24,
+     .single = true,
+     .first_only = true},
     {.text = "q: f32[1,1,4,2]; k: f32[1,1,4,2]; v: f32[1,1,4,2]; "
              "z = Attention(q, k, v) left_window_size=1 right_window_size=1;",
      .dims = "1,1,4,2",
