@@ -67,7 +67,7 @@ void grad_pass_tile(grad_node *c)
         GRAD_ADD(c, "Unsqueeze", grad_dims(c, grad_in(c, 0)), grad_list(c, 1, &one));
     const value_id pairs = grad_set_int(c, GRAD_ADD(c, "Concat", repeats, sizes), "axis", 1);
     const value_id dims = GRAD_ADD(c, "Reshape", pairs, grad_list(c, 1, &all));
-    const value_id apart = GRAD_ADD(c, "Reshape", grad_cotangent(c, 0), dims);
+    const value_id apart = grad_reshape_to(c, grad_cotangent(c, 0), 1, &dims);
     if (rank == 0) {
         grad_give(c, 0, grad_cotangent(c, 0));
         return;

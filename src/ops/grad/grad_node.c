@@ -245,6 +245,15 @@ value_id grad_size_along(grad_node *c, value_id v, int64_t axis)
     return GRAD_ADD(c, "Gather", GRAD_ADD(c, "Shape", v), grad_list(c, 1, &axis));
 }
 
+value_id grad_size_of_axes(grad_node *c, value_id v, int64_t from, int64_t to)
+{
+    value_id product = grad_list(c, 1, &(int64_t){1});
+    for (int64_t axis = from; axis < to; axis++)
+        product = axis == from ? grad_size_along(c, v, axis)
+                               : GRAD_ADD(c, "Mul", product, grad_size_along(c, v, axis));
+    return product;
+}
+
 value_id grad_fill_like(grad_node *c, value_id like, double number)
 {
     return grad_fill(c, grad_dims(c, like), grad_fact(c, like)->dtype, number);

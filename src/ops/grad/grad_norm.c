@@ -151,12 +151,10 @@ void grad_pass_instancenorm(grad_node *c)
 /* Returns v, of the shape of input 0, as [N, groups, elements of a group]. */
 static value_id in_groups(grad_node *c, value_id v, int64_t n_groups)
 {
-    const shape *dims = &grad_fact(c, grad_in(c, 0))->dims;
-    int64_t to[3] = {0, n_groups, 1}; /* 0: as it is */
-    for (int i = 1; i < dims->rank && to[2] >= 0; i++)
-        to[2] = dims->dims[i] == DIM_UNKNOWN ? -1 : to[2] * dims->dims[i];
-    if (to[2] > 0) to[2] /= n_groups;
-    return GRAD_ADD(c, "Reshape", v, grad_list(c, 3, to));
+    const value_id x = grad_in(c, 0), groups = grad_list(c, 1, &n_groups);
+    const value_id in_group =
+        GRAD_ADD(c, "Div", grad_size_of_axes(c, x, 1, grad_rank(c, 0)), groups);
+    return grad_reshape_to(c, v, 3, (value_id[]){grad_size_along(c, x, 0), groups, in_group});
 }
 
 /* Up to opset 20 scale and bias have a number for each group, then one for each channel. */

@@ -247,6 +247,8 @@ value_id grad_list(grad_node *c, size_t n, const int64_t *numbers);
 value_id grad_dims(grad_node *c, value_id v);
 /* Returns the size of a value along an axis, as a list of one int64. */
 value_id grad_size_along(grad_node *c, value_id v, int64_t axis);
+/* Returns the product of the sizes of v along axes `from` to `to` - 1, as a list of one int64. */
+value_id grad_size_of_axes(grad_node *c, value_id v, int64_t from, int64_t to);
 /* Returns a value of these dimensions, of which each element is `number`. */
 value_id grad_fill(grad_node *c, value_id dims, clg_dtype dtype, double number);
 /* Returns a value of the shape and dtype of `like` of which each element is `number`. */

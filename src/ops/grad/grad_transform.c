@@ -178,7 +178,7 @@ void grad_pass_det(grad_node *c)
 void grad_pass_col2im(grad_node *c)
 {
     static const char *const names[] = {"dilations", "pads", "strides"};
-    int64_t block[OP_MAX_INTS], taps = 1, one = 1, all = -1;
+    int64_t block[OP_MAX_INTS], taps = 1, one = 1;
     size_t n;
     const clg_dtype dtype = grad_fact(c, grad_out(c, 0))->dtype;
     const value_id g = grad_cotangent(c, 0);
@@ -190,7 +190,7 @@ void grad_pass_col2im(grad_node *c)
     const int64_t square[2] = {taps, taps};
     const value_id eye = GRAD_ADD(c, "EyeLike", grad_fill(c, grad_list(c, 2, square), dtype, 0));
     int64_t filter[5] = {taps, 1};
-    value_id dims[5] = {grad_list(c, 1, &all), grad_list(c, 1, &one)};
+    value_id dims[5] = {grad_size_of_axes(c, g, 0, 2), grad_list(c, 1, &one)};
     for (size_t i = 0; i < n; i++) {
         filter[2 + i] = block[i];
         dims[2 + i] = grad_size_along(c, g, (int64_t)(2 + i));
