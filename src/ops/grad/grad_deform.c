@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rule of DeformConv, which interpolates images at the moved positions of its windows, and
- * multiplies them by the weight. Positions are counted in elements, so that offsets of 0, with which
- * models start, are positions on elements exactly.
+ * multiplies them by the weight. Positions are counted in elements, so that offsets of 0, with
+ * which models start, are positions on elements exactly.
  *
  * Letters: N images, F groups of offsets, T elements of the kernel (taps), P pixels of the output.
  */
-#include "ops/grad/grad_sample.h"
+#include "ops/grad/grad_rule.h"
 
 enum { X, W, OFFSET, BIAS, MASK };
 

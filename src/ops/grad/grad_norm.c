@@ -120,22 +120,28 @@ static void give_predicted(grad_node *c, int rank)
     }
 }
 
+static bool has_channels(grad_node *c)
+{
+    if (node_int(&c->node, "spatial", 1) == 0)
+        grad_refuse(c, "with spatial 0 each element has its own statistics");
+    return c->status == CLG_OK;
+}
+
+void grad_pass_batchnorm_train(grad_node *c)
+{
+    const int rank = grad_rank(c, 0);
+    if (has_channels(c)) give_trained(c, rank);
+}
+
 void grad_pass_batchnorm(grad_node *c)
 {
     const int rank = grad_rank(c, 0);
-    if (c->node.opset < 7 && c->node.domain[0] == '\0') {
+    if (c->node.opset < 7)
         grad_refuse(c, "before opset 7 it has no rule");
-        return;
-    }
-    if (node_int(&c->node, "spatial", 1) == 0) {
-        grad_refuse(c, "with spatial 0 each element has its own statistics");
-        return;
-    }
-    if (norm_batch_trains(&c->node)) {
-        give_trained(c, rank);
-        return;
-    }
-    give_predicted(c, rank);
+    else if (norm_batch_trains(&c->node))
+        grad_pass_batchnorm_train(c);
+    else if (has_channels(c))
+        give_predicted(c, rank);
 }
 
 void grad_pass_instancenorm(grad_node *c)

@@ -140,6 +140,7 @@ void grad_pass_space_to_depth(grad_node *c);
 void grad_pass_einsum(grad_node *c);
 /* grad_norm.c */
 void grad_pass_batchnorm(grad_node *c);
+void grad_pass_batchnorm_train(grad_node *c); /* clgraph.BatchNormTrain */
 void grad_pass_instancenorm(grad_node *c);
 void grad_pass_groupnorm(grad_node *c);
 void grad_pass_layernorm(grad_node *c);
@@ -179,6 +180,12 @@ void grad_pass_recurrent(grad_node *c); /* RNN, GRU and LSTM */
 void grad_pass_grid_sample(grad_node *c);
 void grad_pass_affine_grid(grad_node *c);
 void grad_pass_roi_align(grad_node *c);
+/* Returns the rows [M, channels] that linear interpolation of images x, [n, channels, height,
+ * width], gives at positions in elements: down and across, [M, 1] of this dtype, which the first
+ * image has the first M / n of, and so on. each: M / n, a list of one. What is outside of the image
+ * is 0. At a position on an element the derivative is that on the way to the next element. */
+value_id grad_interpolate(grad_node *c, value_id x, value_id down, value_id across, value_id each,
+                          clg_dtype dtype);
 /* grad_fused.c */
 void grad_pass_fused_conv(grad_node *c);
 void grad_pass_fused_gemm(grad_node *c);

@@ -3,7 +3,7 @@
  * Rules of operators that interpolate images at given positions: GridSample, for image and grid,
  * AffineGrid, and RoiAlign, for the image.
  */
-#include "ops/grad/grad_sample.h"
+#include "ops/grad/grad_rule.h"
 
 #include <string.h>
 
