@@ -140,11 +140,22 @@ void grad_pass_stft(grad_node *c)
 
 /* ---- Det ------------------------------------------------------------------------------------- */
 
+/* Refuses matrices of more rows than there may be: n rows become n^2 matrices. */
+static void check_matrices(grad_node *c, const shape *x)
+{
+    enum { MAX_SIZE = 32 };
+    const int64_t n_rows = x->dims[x->rank - 2], n_columns = x->dims[x->rank - 1],
+                  n = n_rows == DIM_UNKNOWN ? n_columns : n_rows;
+    if (n == DIM_UNKNOWN)
+        grad_refuse(c, "the size of its matrices is not known");
+    else if (n > MAX_SIZE)
+        grad_refuse(c, "its matrices have more than %d rows", MAX_SIZE);
+}
+
 /* The cotangent of element i, j is that of the determinant times the cofactor, the determinant of
  * the matrix with a row i of zeros but for 1 in column j. So matrices may be singular. */
 void grad_pass_det(grad_node *c)
 {
-    enum { MAX_SIZE = 32 };
     const int rank = grad_rank(c, 0);
     const value_id x = grad_in(c, 0);
     const shape *dims = &grad_fact(c, x)->dims;
@@ -152,10 +163,8 @@ void grad_pass_det(grad_node *c)
         grad_refuse(c, "its input has %d axes, and 2 to %d are supported", rank, CLG_MAX_RANK - 2);
         return;
     }
-    if (dims->dims[rank - 1] > MAX_SIZE) {
-        grad_refuse(c, "its matrices have more than %d rows", MAX_SIZE);
-        return;
-    }
+    check_matrices(c, dims);
+    if (c->status != CLG_OK) return;
     const int64_t both[2] = {rank - 2, rank - 1}, last[2] = {-2, -1};
     const int64_t row[3] = {0, 2, 3}, rows[3] = {1, 2, 3};
     const int64_t of_row[3] = {0, 1, 3}, of_column[3] = {0, 1, 2};
