@@ -105,10 +105,9 @@ void grad_pass_dft(grad_node *c)
         v = fold(c, &t, v, there);
     }
     v = fit_input(c, &t, v, there);
-    if (x->dims[x->rank - 1] == DIM_UNKNOWN)
-        grad_refuse(c, "it is not known whether its input is complex");
-    else if (x->dims[x->rank - 1] == 1)
-        v = grad_slice(c, v, x->rank - 1, 0, 1, 1);
+    if (x->dims[x->rank - 1] != 2) /* a real input has the first of the two parts */
+        v = grad_slice_at(c, v, x->rank - 1, grad_list(c, 1, &(int64_t){0}),
+                          grad_size_along(c, grad_in(c, 0), x->rank - 1));
     grad_give(c, 0, v);
 }
 

@@ -230,7 +230,6 @@ TEST(rules_refuse_what_they_do_not_know)
          "total_sequence_length or the number of its queries is not known"},
         {18, "x: f32[40,40]; z = Det(x); out z", "its matrices have more than 32 rows"},
         {18, "x: f32[2,N,N]; z = Det(x); out z", "the size of its matrices is not known"},
-        {20, "x: f32[2,4,N]; z = DFT(x); out z", "it is not known whether its input is complex"},
         {20, "x: f32[2,4,2]; a: i64[]; z = DFT(x, _, a); out z", "its axis is not known"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
