@@ -108,7 +108,7 @@ static value_id weighted_values(grad_node *c, const grad_attention *a, value_id 
     return grad_in_dtype(c, GRAD_ADD(c, "MatMul", p, v), a->precision, a->dtype);
 }
 
-/* Returns the softmax of s, of which the additional key takes a part. */
+/* Returns the softmax of s and of the score of the additional key, without that key's weight. */
 static value_id weights_of(grad_node *c, const grad_attention *a, value_id s)
 {
     if (a->sink == VALUE_NONE) return grad_set_int(c, GRAD_ADD(c, "Softmax", s), "axis", -1);
@@ -121,10 +121,10 @@ static value_id weights_of(grad_node *c, const grad_attention *a, value_id s)
     return grad_slice(c, grad_set_int(c, GRAD_ADD(c, "Softmax", all), "axis", -1), -1, 0, -1, 1);
 }
 
-/* A key counts unless -infinity is added: a large finite number is a number, as to the kernels,
- * which give a query equal weights where it is added to all of its scores. The scores of the others
- * become -infinity, which has no weight beside any number. Where no key counts the softmax is NaN,
- * which the second Where keeps out of the result and of gradients. */
+/* Only -infinity in the mask excludes a key. Large negative numbers are ordinary numbers, as in the
+ * kernels: a query for which all masks are -3.4e38 has equal weights. Excluded scores become
+ * -infinity, whose weight is 0. If all keys of a query are excluded its softmax is NaN, which the
+ * Where after it keeps out of the result, and the one before it out of gradients. */
 value_id grad_attend(grad_node *c, grad_attention *a)
 {
     const value_id none = grad_number_of(c, a->precision, -INFINITY);
@@ -189,8 +189,8 @@ static value_id lengths_of(grad_node *c)
     return grad_unsqueeze(c, grad_in(c, LENGTHS), 3, (int64_t[]){1, 2, 3});
 }
 
-/* Restricts keys to a window around the position of each query, which follow those of the past, or
- * end with the last valid key. */
+/* Restricts keys to a window around the position of each query. Positions follow those of the past,
+ * or end at the last valid key. */
 static void allow_window(grad_node *c, grad_attention *a, value_id lengths)
 {
     const int64_t left = node_int(&c->node, "left_window_size", -1);
@@ -207,8 +207,8 @@ static void allow_window(grad_node *c, grad_attention *a, value_id lengths)
     grad_attention_allow(c, a, grad_attention_between(c, grad_attention_keys(c, a), first, last));
 }
 
-/* Returns the mask, whose last axis has its own size, 1 or that of the keys, or is shorter: the
- * keys after it do not count. */
+/* Returns the mask, padded to the number of keys where it is shorter: the keys after its last one
+ * are excluded. A mask of size 1 is broadcast. */
 static value_id mask_of(grad_node *c, const grad_attention *a)
 {
     const value_id mask = grad_in(c, MASK), zero = grad_list(c, 1, &(int64_t){0}),
@@ -232,7 +232,7 @@ static value_id mask_of(grad_node *c, const grad_attention *a)
         18);
 }
 
-/* Returns the scores that output 3 is, of the node's dtype. */
+/* Returns output 3, the scores of its mode, in the node's dtype. */
 static value_id scores_of(grad_node *c, const grad_attention *a)
 {
     const int64_t mode = node_int(&c->node, "qk_matmul_output_mode", 0);
@@ -267,7 +267,7 @@ void grad_pass_attention(grad_node *c)
 
 /* ---- FlexAttention --------------------------------------------------------------------------- */
 
-/* Notes a value that a subgraph captures and on which the gradient would have to be passed. */
+/* Notes whether a value that a subgraph captures needs a gradient. */
 typedef struct captures {
     const grad_node *node;
     bool depends;
@@ -282,7 +282,7 @@ static void note_capture(void *user, value_id v)
     w->depends = w->depends || (!is_input && w->node->depends[v]);
 }
 
-/* Returns the result of the graph in an attribute for v; v itself where there is none. */
+/* Returns the result of the graph in an attribute, applied to v; v if there is no such graph. */
 static value_id modified(grad_node *c, const char *name, value_id v)
 {
     const graph_attribute *graph_of = node_attribute(&c->node, name);
@@ -299,7 +299,9 @@ void grad_pass_flex_attention(grad_node *c)
     grad_attention a = grad_attention_of(grad_fact(c, grad_in(c, Q))->dtype);
     a.precision = (clg_dtype)node_int(&c->node, "softmax_precision", a.precision);
     node_visit_uses(&c->node, note_capture, &captured);
-    if (captured.depends) grad_refuse(c, "its graphs read values that are differentiated for");
+    if (captured.depends)
+        grad_refuse(
+            c, "score_mod or prob_mod captures a value that depends on the inputs of the gradient");
     if (grad_rank(c, Q) != 4 || grad_rank(c, K) != 4 || !read_heads(c, &a, false)) return;
     a.scale = node_attribute(&c->node, "scale")
                   ? grad_number_of(c, a.precision, (double)node_float(&c->node, "scale", 1))
@@ -310,7 +312,7 @@ void grad_pass_flex_attention(grad_node *c)
     grad_through(c, first, 1, &y);
 }
 
-/* ---- rotary embedding: pairs of elements are turned by the angles of their positions -------- */
+/* ---- rotary embedding: pairs of elements are rotated by the angles of their positions ------- */
 
 value_id grad_rotary_rows(grad_node *c, value_id cache, value_id ids, bool by_batch)
 {
@@ -343,7 +345,7 @@ value_id grad_rotate(grad_node *c, value_id x, value_id cos, value_id sin, int64
     return grad_concat(c, 3, 2, (value_id[]){turned, rest});
 }
 
-/* Returns the positions: ids, or one number that the first has. */
+/* Returns the positions: input i, or, where that is one number, the positions from it on. */
 static value_id positions_of(grad_node *c, size_t i, value_id x, bool *by_batch)
 {
     const value_id ids = grad_in(c, i);

@@ -33,13 +33,13 @@ value_id grad_in_dtype(grad_node *c, value_id v, clg_dtype from, clg_dtype to);
 
 /* Returns v, [batch, positions, heads * d], as [batch, heads, positions, d]. */
 value_id grad_split_heads(grad_node *c, value_id v, int64_t heads);
-/* Returns the opposite. */
+/* Returns v, [batch, heads, positions, d], as [batch, positions, heads * d]. */
 value_id grad_join_heads(grad_node *c, value_id v);
 /* Returns the number, or 1 / sqrt(d) of q [..., d] where it is 0. */
 value_id grad_attention_scale(grad_node *c, const grad_attention *a, double number);
-/* Adds v, of `precision`, to the scores besides what is added already. */
+/* Adds v, of `precision`, to the sum that is added to scores. */
 void grad_attention_add(grad_node *c, grad_attention *a, value_id v);
-/* Restricts what is allowed further. */
+/* Excludes the keys for which `also`, bool, is false. */
 void grad_attention_allow(grad_node *c, grad_attention *a, value_id also);
 /* Returns whether keys j of [keys] are at first or later ones of [..., queries, 1], or at last or
  * earlier ones: first <= j <= last. Either may be VALUE_NONE, not both. */
@@ -52,7 +52,7 @@ value_id grad_attention_keys(grad_node *c, const grad_attention *a);
  * positions, elements / 2]; ids VALUE_NONE: the cache has a row for each position of each of the
  * batch. by_batch: the rows have the batch as their first axis. */
 value_id grad_rotary_rows(grad_node *c, value_id cache, value_id ids, bool by_batch);
-/* Returns x, [batch, heads, positions, d], whose first `rotated` elements are turned. */
+/* Returns x, [batch, heads, positions, d], with its first `rotated` elements rotated. */
 value_id grad_rotate(grad_node *c, value_id x, value_id cos, value_id sin, int64_t rotated,
                      bool interleaved);
 

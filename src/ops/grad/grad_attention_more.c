@@ -24,7 +24,7 @@ static value_id by_lengths(grad_node *c, const grad_attention *a, value_id mask)
     const int64_t zero = 0, axes[3] = {1, 2, 3};
     const value_id batch = grad_size_along(c, a->q, 0);
     const value_id ends = grad_slice_at(c, mask, 0, grad_list(c, 1, &zero), batch);
-    /* zeros after it: the starts of a mask that has none */
+    /* followed by zeros, the starts of a mask without starts */
     const value_id all =
         grad_concat(c, 0, 2, (value_id[]){mask, grad_fill(c, batch, CLG_INT32, 0)});
     const value_id starts = grad_slice_at(c, all, 0, batch, GRAD_ADD(c, "Add", batch, batch));
@@ -70,7 +70,7 @@ static void mask_keys(grad_node *c, grad_attention *a, size_t i)
                                 grad_number_of(c, a->precision, filter)));
 }
 
-/* Excludes keys after each query, the last of which has the last key. */
+/* Excludes the keys after each query; the last query has the position of the last key. */
 static void mask_later(grad_node *c, grad_attention *a)
 {
     if (!node_int(&c->node, "unidirectional", 0)) return;
@@ -125,7 +125,7 @@ void grad_pass_microsoft_attention(grad_node *c)
     mask_later(c, &a);
     const value_id y = grad_join_heads(c, grad_attend(c, &a));
     const int64_t front = 0;
-    value_id present = VALUE_NONE; /* keys and values may have other sizes without it */
+    value_id present = VALUE_NONE; /* without it keys and values may differ in size */
     if (grad_cotangent(c, 1) != VALUE_NONE)
         present = grad_concat(
             c, 0, 2,
@@ -200,8 +200,8 @@ void grad_pass_multi_head_attention(grad_node *c)
 
 enum { GQA_PAST = 3, TOTAL = 6, COS, SIN, POSITION_IDS, SCORE_BIAS, HEAD_SINK };
 
-/* Refuses a cache that may not be empty, or a length that may be another than that of the queries:
- * where new keys are stored then depends on the lengths. */
+/* Refuses a cache that may not be empty, or a total length that may differ from the number of
+ * queries: the places of new keys would then depend on seqlens_k. */
 static void check_prompt(grad_node *c)
 {
     const shape *past = &grad_fact(c, grad_in(c, GQA_PAST))->dims,
@@ -209,14 +209,14 @@ static void check_prompt(grad_node *c)
     const tensor *known = grad_fact(c, grad_in(c, TOTAL))->known;
     const bool has_total = known && known->n_elements == 1, has_queries = q->rank == 3;
     if (grad_in(c, GQA_PAST) != VALUE_NONE && !(past->rank == 4 && past->dims[2] == 0))
-        grad_refuse(c, "its past may have keys");
+        grad_refuse(c, "its past_key may not be empty");
     if (!has_total || !has_queries || q->dims[1] == DIM_UNKNOWN)
-        grad_refuse(c, "total_sequence_length or the number of its queries is not known");
+        grad_refuse(c, "total_sequence_length or its number of queries is not known");
     else if (tensor_get_int(known, 0) != q->dims[1])
-        grad_refuse(c, "its keys are not as many as its queries");
+        grad_refuse(c, "total_sequence_length is not the number of its queries");
 }
 
-/* Sets queries, keys and values of a node, which may have them in one input. */
+/* Sets queries, keys and values, which may be packed in one input. */
 static void read_groups(grad_node *c, grad_attention *a)
 {
     const value_id q = grad_in(c, QUERY);
@@ -233,8 +233,8 @@ static void read_groups(grad_node *c, grad_attention *a)
     a->v = grad_slice(c, all, 1, v, end, 1);
 }
 
-/* Turns queries and keys by their positions. */
-static void turn(grad_node *c, grad_attention *a)
+/* Rotates queries and keys by their positions. */
+static void rotate(grad_node *c, grad_attention *a)
 {
     if (!node_int(&c->node, "do_rotary", 0)) return;
     const bool interleaved = node_int(&c->node, "rotary_interleaved", 0) != 0;
@@ -245,7 +245,7 @@ static void turn(grad_node *c, grad_attention *a)
                    sin = grad_rotary_rows(c, grad_in(c, SIN), ids, by_batch);
     const shape *width = &grad_fact(c, grad_in(c, COS))->dims;
     if (width->rank != 2 || width->dims[1] == DIM_UNKNOWN) {
-        grad_refuse(c, "the width of its caches of cosines is not known");
+        grad_refuse(c, "the width of cos_cache is not known");
         return;
     }
     a->q = grad_rotate(c, a->q, cos, sin, 2 * width->dims[1], interleaved);
@@ -261,7 +261,7 @@ void grad_pass_group_query_attention(grad_node *c)
     a.softcap = (double)node_float(&c->node, "softcap", 0);
     check_prompt(c);
     read_groups(c, &a);
-    turn(c, &a);
+    rotate(c, &a);
     a.scale = grad_attention_scale(c, &a, (double)node_float(&c->node, "scale", 0));
     const value_id last = grad_attention_queries(c, &a);
     const value_id start =

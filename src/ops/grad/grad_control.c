@@ -23,9 +23,9 @@ enum {
 /* Why a node cannot be replaced. */
 #define WHY_CONDITION "its condition is not known"
 #define WHY_COUNT "its number of iterations is not known"
-#define WHY_NONE "it has no iteration"
+#define WHY_NONE "it has no iterations"
 #define WHY_MANY "it has more than 1024 iterations"
-#define WHY_LARGE "the nodes and values of its iterations or branch are more than 131072"
+#define WHY_LARGE "its body adds more than 131072 nodes and values"
 #define WHY_EARLY "it may stop before its number of iterations"
 #define WHY_MISSING "a state or scanned input is missing"
 #define WHY_BODY "its inputs and outputs are not those of its body"
@@ -55,7 +55,7 @@ static clg_status add(const control *w, const char *op_type, size_t n, const val
     return CLG_OK;
 }
 
-/* Makes v the value that output k of the node, which is removed, was. */
+/* Adds the node that gives v the id of output k of the node, which is removed. */
 static clg_status give(const control *w, size_t k, value_id v)
 {
     node_id made;
@@ -75,7 +75,8 @@ static bool known_number(const control *w, size_t input, int64_t *out)
     return true;
 }
 
-/* Adds the nodes and values of a body, and of those in it, to *count; false on overflow. */
+/* Adds the numbers of nodes and values of a body and of its nested bodies to *count; returns false
+ * on overflow. */
 static bool count_body(const graph *body, size_t *count)
 {
     bool fits = checked_add_size(*count, body->n_nodes, count) &&
@@ -100,7 +101,7 @@ static const char *check_size(const control *w)
     return NULL;
 }
 
-/* Returns whether n inputs of the node, from `from` on, are all there. */
+/* Returns whether the n inputs of the node from `from` on are all present. */
 static bool has_inputs(const control *w, size_t from, size_t n)
 {
     bool has = true;
@@ -153,7 +154,7 @@ static clg_status read_slice(const control *w, size_t i, int64_t t, value_id *ou
     return add(w, "Squeeze", 2, (value_id[]){*out, inputs[3]}, out);
 }
 
-/* Joins what the iterations gave to collected output i. */
+/* Concatenates the values that the iterations gave for collected output i. */
 static clg_status join_collected(const control *w, size_t i)
 {
     const size_t n = (size_t)w->n_iterations;
@@ -214,7 +215,7 @@ static clg_status start(control *w, size_t first_in, size_t from)
 
 /* ---- Loop and Scan --------------------------------------------------------------------------- */
 
-/* Returns whether a loop's body goes on in each iteration: its condition is true, or that it was
+/* Returns whether a loop's body never stops it: its condition is true, or the one that it is
  * given. */
 static bool always_continues(const graph *body)
 {

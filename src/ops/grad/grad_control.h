@@ -11,7 +11,7 @@
 bool grad_is_control(const node *n);
 /* Returns whether it is If, Loop or Scan. */
 bool grad_can_inline(const node *n);
-/* Returns why grad_inline_control would not replace such a node; NULL: it would. */
+/* Returns why grad_inline_control does not replace such a node; NULL if it does. */
 const char *grad_control_obstacle(graph *g, node_id id, const value_fact *facts);
 /* Replaces If, Loop or Scan by the nodes of its bodies, which are not resolved, and are out of
  * order. facts: of the graph's values. *out_done: false, and nothing is changed, where it is

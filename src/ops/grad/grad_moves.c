@@ -60,7 +60,7 @@ void grad_pass_split(grad_node *c)
         parts[k] = grad_cotangent(c, k);
         if (parts[k] != VALUE_NONE) continue;
         if (grad_out(c, k) == VALUE_NONE) {
-            grad_refuse(c, "it omits output %zu", k);
+            grad_refuse(c, "its output %zu is omitted", k);
             break;
         }
         parts[k] = grad_fill_like(c, grad_out(c, k), 0);
@@ -90,7 +90,7 @@ void grad_pass_slice(grad_node *c)
     grad_give(c, 0, grad_add_of(c, DOMAIN_INTERNAL, "SliceGrad", n_given, inputs));
 }
 
-/* The cotangent of a cotangent: the slice of it. */
+/* In second derivatives: the slice of the cotangent. */
 void grad_pass_slice_grad(grad_node *c)
 {
     value_id inputs[5] = {grad_cotangent(c, 0), VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE};
@@ -108,11 +108,11 @@ void grad_pass_dropout(grad_node *c)
     const bool never = c->row->since < 12 || grad_in(c, 2) == VALUE_NONE ||
                        (training && training->n_elements > 0 && tensor_get_int(training, 0) == 0);
     if (c->node.opset < 7 && node_int(&c->node, "is_test", 0) == 0) {
-        grad_refuse(c, "before opset 7 its mask is no bool");
+        grad_refuse(c, "before opset 7 its mask is not a bool");
     } else if (never) {
         grad_give(c, 0, g);
     } else if (!training) {
-        grad_refuse(c, "training_mode is not known before the run");
+        grad_refuse(c, "training_mode is not known");
     } else {
         const value_id ratio = grad_in(c, 1) == VALUE_NONE ? grad_number(c, 0.5) : grad_in(c, 1);
         const value_id cast =

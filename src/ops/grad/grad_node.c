@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements what the functions of the gradients' vocabulary share (grad_rule.h).
+ * Implements the functions that rules share (grad_rule.h).
  */
 #include "ops/grad/grad_rule.h"
 
@@ -28,7 +28,7 @@ bool grad_has_room(grad_node *c, size_t n_more)
 {
     if (c->status == CLG_OK) c->status = cancel_check("differentiating the graph");
     if (c->graph->n_nodes > GRAD_MAX_NODES || n_more > GRAD_MAX_NODES - c->graph->n_nodes)
-        grad_refuse(c, "with it the graph would have more than %d nodes", GRAD_MAX_NODES);
+        grad_refuse(c, "its gradient would make a graph of more than %d nodes", GRAD_MAX_NODES);
     return c->status == CLG_OK;
 }
 

@@ -122,8 +122,7 @@ static void give_predicted(grad_node *c, int rank)
 
 static bool has_channels(grad_node *c)
 {
-    if (node_int(&c->node, "spatial", 1) == 0)
-        grad_refuse(c, "with spatial 0 each element has its own statistics");
+    if (node_int(&c->node, "spatial", 1) == 0) grad_refuse(c, "spatial 0 has no rule");
     return c->status == CLG_OK;
 }
 
@@ -196,7 +195,7 @@ static bool set_rows(grad_node *c, statistics *s, int64_t axis, int rank)
 {
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) {
-        grad_refuse(c, "axis does not fit the input");
+        grad_refuse(c, "axis is out of range");
         return false;
     }
     for (int64_t i = axis; i < rank; i++) s->axes[s->n_axes++] = i;
@@ -208,7 +207,7 @@ static void give_rows(grad_node *c, bool centred)
     statistics s = {.centred = centred};
     const value_id g = grad_cotangent(c, 0), scale = grad_in(c, 1);
     if (grad_cotangent(c, 1) != VALUE_NONE || grad_cotangent(c, 2) != VALUE_NONE) {
-        grad_refuse(c, "the result depends on its mean or deviation");
+        grad_refuse(c, "the gradients of its outputs Mean and InvStdDev have no rule");
         return;
     }
     if (!set_rows(c, &s, node_int(&c->node, "axis", -1), grad_rank(c, 0))) return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rules of poolings. The internal operators MaxPoolGrad, AveragePoolGrad and SumPoolGrad
- * (ops/vision/op_pool_grad.c) give each element what the windows that contain it have for it; their
- * own rules, for second derivatives, are poolings again. Of equal maxima the first gets all, as in
- * PyTorch.
+ * (ops/vision/op_pool_grad.c) sum, for each element, the contributions of the windows that contain
+ * it; their own rules, for second derivatives, are poolings again. The first of equal maxima gets
+ * the whole cotangent, as in PyTorch.
  */
 #include "ops/grad/grad_rule.h"
 
@@ -17,7 +17,7 @@ static value_id with_window(grad_node *c, value_id v)
     return grad_copy_attributes(c, v, sizeof names / sizeof *names, names);
 }
 
-/* Copies what says how an average counts padding; returns v. */
+/* Copies the attribute that says whether an average counts padding; returns v. */
 static value_id with_count(grad_node *c, value_id v)
 {
     return grad_copy_attributes(c, v, 1, (const char *const[]){"count_include_pad"});
@@ -100,7 +100,7 @@ static value_id cut_to_covered(grad_node *c, value_id g)
     return GRAD_ADD(c, "Slice", g, none, ends, along);
 }
 
-/* Picks what the elements became; zeros that output_shape appends are cut off before. */
+/* Gathers the cotangents at the indices, after removing the zeros that output_shape appends. */
 void grad_pass_max_unpool(grad_node *c)
 {
     const int64_t all = -1;
@@ -161,13 +161,13 @@ void grad_pass_global_lp_pool(grad_node *c)
     grad_give(c, 0, GRAD_ADD(c, "Mul", of_power(c, p), of_sum(c, p)));
 }
 
-/* Returns the sum of each window of v, none of which is negative. */
+/* Returns the sum of each window of v, whose elements are not negative. */
 static value_id sum_windows(grad_node *c, value_id v)
 {
     return grad_set_int(c, pool(c, "LpPool", v), "p", 1);
 }
 
-/* clgraph.SumPoolGrad: sums windows, positive and negative elements apart. */
+/* clgraph.SumPoolGrad: sums the windows, separately for positive and negative elements. */
 void grad_pass_sum_pool_grad(grad_node *c)
 {
     const value_id g = grad_cotangent(c, 0);

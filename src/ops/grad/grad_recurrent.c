@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rules of RNN, GRU and LSTM: the cells of all time steps, one after the other, in their
- * equations. The number of steps must be known.
+ * The rules of RNN, GRU and LSTM: the cells of all time steps, unrolled, by their equations. The
+ * number of steps must be known.
  *
  * Gates are in ONNX's order: i for RNN, i o f c for LSTM, z r h for GRU. Letters: T steps, B batch,
  * H hidden units, G gates.
@@ -81,7 +81,7 @@ static value_id rnn_cell(grad_node *c, cells *w, value_id x)
     return activate(c, w, 0, add(c, x, GRAD_ADD(c, "MatMul", w->h, w->r)));
 }
 
-/* Sets *out_c too. */
+/* Returns the next h; sets *out_c to the next c. */
 static value_id lstm_cell(grad_node *c, cells *w, value_id x, value_id *out_c)
 {
     value_id gates[MAX_GATES];
@@ -115,8 +115,8 @@ static value_id gru_cell(grad_node *c, cells *w, value_id x)
     return add(c, multiply(c, rest_of(c, z), fresh), multiply(c, z, w->h));
 }
 
-/* Goes from the state before step t to that after it; a sequence that has no such step keeps its
- * state, and gives zeros. */
+/* Computes the state after step t from that before it. A sequence without such a step keeps its
+ * state and outputs zeros. */
 static void go_step(grad_node *c, cells *w, size_t t)
 {
     value_id next_c = VALUE_NONE;

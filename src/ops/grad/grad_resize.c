@@ -39,7 +39,7 @@ static bool read_node(grad_node *c, int rank, resizing *r)
     const int64_t *axes = node_ints(&c->node, "axes", &n);
     *r = (resizing){VALUE_NONE, VALUE_NONE, VALUE_NONE, NULL, {0}, axes ? n : (size_t)rank};
     if (r->n_axes > (size_t)rank) {
-        grad_refuse(c, "axes names more axes than there are");
+        grad_refuse(c, "axes has more entries than the input has axes");
         return false;
     }
     for (size_t i = 0; i < r->n_axes; i++) {
@@ -56,7 +56,7 @@ static bool read_node(grad_node *c, int rank, resizing *r)
     }
     if (r->sizes != VALUE_NONE &&
         strcmp(node_string(&c->node, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
-        grad_refuse(c, "its sizes keep an aspect ratio");
+        grad_refuse(c, "keep_aspect_ratio_policy other than stretch has no rule");
     if (!r->scale_list && r->sizes == VALUE_NONE && !is_given(c, r->scales))
         grad_refuse(c, "neither scales nor sizes is given");
     return c->status == CLG_OK;
@@ -84,7 +84,8 @@ static void check_rounding(grad_node *c, const resizing *r)
         enlarges = enlarges || scale > 1;
     }
     if (!known || (shrinks && enlarges))
-        grad_refuse(c, "it may shrink one axis and enlarge another, before opset 11");
+        grad_refuse(
+            c, "before opset 11 scales that may shrink one axis and enlarge another have no rule");
 }
 
 /* Returns whether the k-th axis stays as it is. */
@@ -177,7 +178,7 @@ void grad_pass_resize(grad_node *c)
     check_rounding(c, &r);
     for (size_t k = 0; k < r.n_axes && c->status == CLG_OK; k++) {
         if (r.axes[k] < 0 || r.axes[k] >= rank)
-            grad_refuse(c, "an axis does not fit the input");
+            grad_refuse(c, "an axis is out of range");
         else if (!stays(c, &r, k))
             v = contract(c, v, rank, (int)r.axes[k], matrix_of(c, &r, k));
     }

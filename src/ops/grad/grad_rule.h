@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The vocabulary in which the rows of the operator tables say how a gradient passes through an
- * operator (op_row.grad), and what its functions see. A rule adds nodes that compute the
- * cotangents of the node's inputs from those of its outputs: the cotangent of a value is the
- * gradient of the result with respect to it. See decision 68.
+ * Declares gradient rules (op_row.grad) and the functions from which they are made. A rule adds
+ * nodes that compute the cotangents of a node's inputs from those of its outputs: the cotangent of
+ * a value is the gradient of the result with respect to it. See decision 68.
  *
- * Rules use the operators of ONNX, and do not look at sizes, which may not be known yet: where they
- * need a shape, they add the node that reads it when the run is planned (grad_dims). They prefer
- * outputs to inputs, which forward kernels need not keep then. At points without a derivative they
- * follow PyTorch.
+ * Rules use the operators of ONNX. They do not depend on sizes, which may not be known yet: where
+ * they need a shape, they add a node that reads it when the run is planned (grad_dims). They use
+ * outputs rather than inputs where they can, so that forward kernels need not keep these. At points
+ * without a derivative they follow PyTorch.
  */
 #ifndef CLG_OPS_GRAD_RULE_H
 #define CLG_OPS_GRAD_RULE_H
@@ -25,9 +24,9 @@ typedef struct grad_node {
     const op_row *row;
     const value_fact *facts; /* by value, of those before the walk */
     size_t n_facts;
-    const bool *depends;        /* by value: on what is differentiated for */
+    const bool *depends;        /* by value: on a value whose gradient is computed */
     const value_id *cotangents; /* by output; VALUE_NONE: the result does not depend on it */
-    value_id *given;            /* by input: what grad_give got; preset to VALUE_NONE */
+    value_id *given;            /* by input: the cotangent set by grad_give; else VALUE_NONE */
     clg_status status;
 } grad_node;
 
@@ -180,10 +179,10 @@ void grad_pass_recurrent(grad_node *c); /* RNN, GRU and LSTM */
 void grad_pass_grid_sample(grad_node *c);
 void grad_pass_affine_grid(grad_node *c);
 void grad_pass_roi_align(grad_node *c);
-/* Returns the rows [M, channels] that linear interpolation of images x, [n, channels, height,
- * width], gives at positions in elements: down and across, [M, 1] of this dtype, which the first
- * image has the first M / n of, and so on. each: M / n, a list of one. What is outside of the image
- * is 0. At a position on an element the derivative is that on the way to the next element. */
+/* Returns linear interpolations of images x, [n, channels, height, width], as rows [M, channels].
+ * down, across: positions in elements, [M, 1] of this dtype; the first M / n are those of the first
+ * image. each: M / n, a list of one. Elements outside of the image are 0. At a position on an
+ * element the derivative is that towards the next element. */
 value_id grad_interpolate(grad_node *c, value_id x, value_id down, value_id across, value_id each,
                           clg_dtype dtype);
 /* grad_fused.c */
@@ -199,7 +198,7 @@ void grad_pass_stft(grad_node *c);
 void grad_pass_det(grad_node *c);
 void grad_pass_col2im(grad_node *c);
 
-/* ---- for the functions (grad_node.c) --------------------------------------------------------- */
+/* ---- for rules (grad_node.c) ----------------------------------------------------------------- */
 
 /* Sets the error that the gradient cannot pass, "node 'x' (Pad, opset 13): ...". */
 void grad_refuse(grad_node *c, const char *format, ...) CLG_PRINTF(2, 3);
@@ -268,8 +267,8 @@ value_id grad_reshape_like(grad_node *c, value_id v, value_id like);
 value_id grad_expand_like(grad_node *c, value_id v, value_id like);
 /* Returns a reduction of v over these axes, at least one, which stay with size 1. */
 value_id grad_reduce(grad_node *c, const char *op_type, value_id v, size_t n, const int64_t *axes);
-/* Returns the products of the elements of v before each one along an axis, a list or scalar of an
- * integer; with `reverse` of those after it. */
+/* Returns, for each element of v, the product of those before it along an axis, a scalar or list of
+ * one integer; with `reverse` of those after it. */
 value_id grad_products_before(grad_node *c, value_id v, value_id axis, bool reverse);
 /* Returns the mean of v, as grad_reduce. */
 value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes);

@@ -254,7 +254,7 @@ void grad_pass_grid_sample(grad_node *c)
     value_id at[MAX_AXES];
     s.n_axes = grad_rank(c, 0) - 2;
     if (s.n_axes < 1 || s.n_axes > MAX_AXES || grad_rank(c, 1) != s.n_axes + 2) {
-        grad_refuse(c, "its images have %d axes", s.n_axes);
+        grad_refuse(c, "its images have %d spatial axes, and 1 to 3 are supported", s.n_axes);
         return;
     }
     const value_id places = grad_reshape(c, grid, 2, (const int64_t[]){-1, s.n_axes});
@@ -309,8 +309,8 @@ typedef struct bins {
     double scale, shift, least; /* least: extent of a region; 0: any */
 } bins;
 
-/* Returns what each element of the axis is to each bin: [regions, bins, size]. low, high: columns
- * of the regions' coordinates. */
+/* Returns the weight of each element of the axis in each bin: [regions, bins, size]. low, high:
+ * columns of the regions' coordinates. */
 static value_id bin_weights(grad_node *c, const bins *b, int64_t low, int64_t high, value_id size)
 {
     const int64_t middle = 2, n_samples = b->n * b->ratio;
@@ -324,7 +324,7 @@ static value_id bin_weights(grad_node *c, const bins *b, int64_t low, int64_t hi
     }
     value_id extent = GRAD_ADD(c, "Sub", ends[1], ends[0]);
     if (b->least > 0) extent = GRAD_ADD(c, "Max", extent, grad_number_of(c, b->dtype, b->least));
-    /* sample i of all is at (i + 1/2) / all of the extent */
+    /* sample i of n is at (i + 1/2) / n of the extent */
     const value_id i = grad_cast(c, grad_indices(c, grad_list(c, 1, &n_samples)), b->dtype);
     const value_id part =
         GRAD_ADD(c, "Div", GRAD_ADD(c, "Add", i, grad_number_of(c, b->dtype, 0.5)),
@@ -371,8 +371,8 @@ void grad_pass_roi_align(grad_node *c)
               .shift = half ? 0.5 : 0,
               .least = half ? 0 : 1};
     if (strcmp(node_string(&c->node, "mode", "avg"), "avg") != 0)
-        grad_refuse(c, "its bins are maxima");
-    if (b.ratio < 1) grad_refuse(c, "with sampling_ratio 0 its samples depend on the regions");
+        grad_refuse(c, "mode other than avg has no rule");
+    if (b.ratio < 1) grad_refuse(c, "sampling_ratio 0 has no rule");
     const value_id down = bin_weights(c, &b, 1, 3, grad_size_along(c, x, 2));
     b.n = node_int(&c->node, "output_width", 1);
     const value_id across = bin_weights(c, &b, 0, 2, grad_size_along(c, x, 3));

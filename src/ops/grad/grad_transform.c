@@ -52,8 +52,8 @@ static bool read_transform(grad_node *c, transform *t)
     return true;
 }
 
-/* Returns the first elements of v along the axis, of which it has `there`, as many as the input
- * has: with zeros where v has fewer. */
+/* Returns v, which has `there` elements along the axis, cut or padded with zeros to the size of the
+ * input. */
 static value_id fit_input(grad_node *c, const transform *t, value_id v, value_id there)
 {
     const int64_t zero = 0;
@@ -86,8 +86,8 @@ static value_id fold(grad_node *c, const transform *t, value_id v, value_id kept
     return GRAD_ADD(c, "Mul", part, times);
 }
 
-/* The transposed of a transform is the inverse one, without its factor; outputs that a onesided
- * transform lacks are zeros. */
+/* The transpose of a transform is the inverse transform without its factor. The cotangents of
+ * outputs that a onesided transform lacks are zeros. */
 void grad_pass_dft(grad_node *c)
 {
     transform t;
@@ -100,12 +100,12 @@ void grad_pass_dft(grad_node *c)
     value_id there = t.n;
     if (t.inverse && t.onesided) {
         const value_id half =
-            GRAD_ADD(c, "Div", t.n, grad_list(c, 1, (int64_t[]){2})); /* of integers: down */
+            GRAD_ADD(c, "Div", t.n, grad_list(c, 1, (int64_t[]){2})); /* of integers: rounds down */
         there = GRAD_ADD(c, "Add", half, grad_list(c, 1, (int64_t[]){1}));
         v = fold(c, &t, v, there);
     }
     v = fit_input(c, &t, v, there);
-    if (x->dims[x->rank - 1] != 2) /* a real input has the first of the two parts */
+    if (x->dims[x->rank - 1] != 2) /* a real input lacks the imaginary part */
         v = grad_slice_at(c, v, x->rank - 1, grad_list(c, 1, &(int64_t){0}),
                           grad_size_along(c, grad_in(c, 0), x->rank - 1));
     grad_give(c, 0, v);
@@ -113,7 +113,7 @@ void grad_pass_dft(grad_node *c)
 
 /* ---- STFT ------------------------------------------------------------------------------------ */
 
-/* Frames of the signal, times the window, transformed. */
+/* Transforms the frames of the signal, each times the window. */
 void grad_pass_stft(grad_node *c)
 {
     const size_t first = c->graph->n_nodes;
@@ -139,7 +139,7 @@ void grad_pass_stft(grad_node *c)
 
 /* ---- Det ------------------------------------------------------------------------------------- */
 
-/* Refuses matrices of more rows than there may be: n rows become n^2 matrices. */
+/* Refuses matrices that may have more than MAX_SIZE rows, since n rows become n^2 matrices. */
 static void check_matrices(grad_node *c, const shape *x)
 {
     enum { MAX_SIZE = 32 };
@@ -181,8 +181,8 @@ void grad_pass_det(grad_node *c)
 
 /* ---- Col2Im ---------------------------------------------------------------------------------- */
 
-/* Takes the windows out of the cotangent again: a convolution of each channel, whose filter k picks
- * element k of a window. */
+/* Gathers the windows of the cotangent: a convolution of each channel, whose filter k picks element
+ * k of a window. */
 void grad_pass_col2im(grad_node *c)
 {
     static const char *const names[] = {"dilations", "pads", "strides"};

@@ -29,7 +29,7 @@ typedef struct walk {
     graph *graph;
     value_fact *facts;
     size_t n_values;              /* before the walk */
-    size_t first, end;            /* the nodes that count; those added later do not */
+    size_t first, end;            /* the nodes that are differentiated; those added later are not */
     bool *depends;                /* by value: on one of xs */
     bool *reaches;                /* by value: the result depends on it */
     parts *parts;                 /* by value */
@@ -45,7 +45,7 @@ static bool may_be_float(const walk *w, value_id v)
     return w->facts[v].dtype == CLG_DTYPE_NONE || is_float(w, v);
 }
 
-/* ---- which values count ---------------------------------------------------------------------- */
+/* ---- which values are on the path ------------------------------------------------------------ */
 
 static void mark(void *marks, value_id v) { ((bool *)marks)[v] = true; }
 
@@ -55,9 +55,9 @@ static bool is_zero(const node *n)
     return row && row->grad && !row->grad->rule && !row->grad->reason;
 }
 
-/* Marks what depends on xs through operators whose gradient is not zero. The path ends at values
- * other than floats, which do not change with small changes of xs, as results of Cast; but not
- * where a gradient through the operator is refused, as through QuantizeLinear. */
+/* Marks the values that depend on xs through operators whose gradient is not zero. The path ends at
+ * values that are not floats, such as results of Cast, which do not change with small changes of
+ * xs; but it goes on where a gradient through the operator is refused, as of QuantizeLinear. */
 static void mark_dependent(walk *w, const value_id *xs, size_t n_xs)
 {
     const graph *g = w->graph;
@@ -86,8 +86,8 @@ static void mark_reaching(walk *w)
     }
 }
 
-/* Returns whether the gradient passes through the node: an output counts, and an input does, which
- * none does where the output is itself one of xs. */
+/* Returns whether the gradient passes through the node: it uses a value that depends on xs, and has
+ * an output that depends on xs and on which the result depends. */
 static bool is_on_path(const walk *w, const node *n)
 {
     if (n->removed || is_zero(n) || !node_uses_marked(n, w->depends)) return false;
@@ -109,10 +109,11 @@ static const char *reason_of(const walk *w, size_t i)
     if (!row->grad) return "it lacks a rule";
     if (!row->grad->reason || !grad_can_inline(n)) return row->grad->reason;
     const char *obstacle = grad_control_obstacle(w->graph, (node_id)i, w->facts);
-    return obstacle ? obstacle : "too many nodes are control flow, or come of it";
+    return obstacle ? obstacle
+                    : "too many nodes of control flow, or of bodies, were added before it";
 }
 
-/* Refuses a graph with nodes on the path that have no rule: names them all. */
+/* Refuses a graph with nodes on the path that have no rule, and names them. */
 static clg_status check_rules(const walk *w)
 {
     char text[NODE_TEXT_BYTES];
@@ -203,7 +204,7 @@ static clg_status visit(walk *w, node_id id)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* Facts are set by the caller. */
+/* Allocates the marks of a walk over the nodes from `first` on; the caller sets the facts. */
 static clg_status walk_init(walk *w, graph *g, size_t first)
 {
     *w = (walk){.graph = g, .n_values = g->n_values, .first = first, .end = g->n_nodes};
@@ -224,7 +225,7 @@ static void walk_deinit(walk *w)
     memory_free(w->cotangents);
 }
 
-/* Marks which values count; the results are marked as reaching already. Refuses nodes without a
+/* Marks the values on the path; the results are marked as reaching already. Refuses nodes without a
  * rule. */
 static clg_status find_path(walk *w, const value_id *xs, size_t n_xs)
 {
@@ -233,7 +234,7 @@ static clg_status find_path(walk *w, const value_id *xs, size_t n_xs)
     return check_rules(w);
 }
 
-/* Goes through the nodes, from the last one. The cotangents of the results are parts already. */
+/* Visits the nodes from the last to the first. The cotangents of the results are parts already. */
 static clg_status go_back(walk *w)
 {
     for (size_t i = w->end; i-- > w->first;) {
@@ -268,8 +269,8 @@ static clg_status go(walk *w, value_id y, value_id cotangent, const value_id *xs
     return CLG_OK;
 }
 
-/* Replaces the control flow on the path for which that is possible; *n_left, which it counts down,
- * is how many nodes may yet be. */
+/* Replaces control flow on the path where that is possible. *n_left: how many more nodes may be
+ * replaced; each that is decrements it. */
 static clg_status inline_known(graph *g, value_id y, const value_id *xs, size_t n_xs,
                                size_t *n_left)
 {
@@ -293,7 +294,7 @@ static clg_status inline_known(graph *g, value_id y, const value_id *xs, size_t 
     return status;
 }
 
-/* Replaces control flow on the path from xs to y, also that in bodies. */
+/* Replaces control flow on the path from xs to y, including that of replaced bodies. */
 static clg_status inline_control(graph *g, value_id y, const value_id *xs, size_t n_xs)
 {
     bool any = false;
@@ -336,7 +337,7 @@ static clg_status resolve_new(const walk *w)
     return CLG_OK;
 }
 
-/* Gives the inputs what the walk found for them: once for each value. */
+/* Gives the inputs their cotangents: once for each value, of which a node may read several. */
 static void give_found(grad_node *c, walk *w)
 {
     for (size_t i = 0; i < c->node.n_inputs && c->status == CLG_OK; i++) {
