@@ -279,7 +279,7 @@ static void note_capture(void *user, value_id v)
     bool is_input = false;
     for (size_t i = 0; i < w->node->node.n_inputs; i++)
         is_input = is_input || grad_in(w->node, i) == v;
-    w->depends = w->depends || (!is_input && w->node->depends[v]);
+    w->depends = w->depends || (!is_input && grad_depends(w->node->values, v));
 }
 
 /* Returns the result of the graph in an attribute, applied to v; v if there is no such graph. */

@@ -65,14 +65,29 @@ value_id grad_cotangent(const grad_node *c, size_t k)
 
 const value_fact *grad_fact(const grad_node *c, value_id v)
 {
+    return grad_values_fact(c->values, v);
+}
+
+const value_fact *grad_values_fact(const void *user, value_id v)
+{
     static const value_fact unknown = {.dims = {.rank = RANK_UNKNOWN}};
-    return v < c->n_facts ? &c->facts[v] : &unknown;
+    const grad_values *values = user;
+    while (v < values->base) values = values->around;
+    return v - values->base < values->n ? &values->facts[v - values->base] : &unknown;
+}
+
+bool grad_depends(const grad_values *values, value_id v)
+{
+    if (v >= values->base) return v - values->base < values->n && values->depends[v - values->base];
+    for (size_t i = 0; i < values->n_xs; i++)
+        if (values->xs[i] == v) return true;
+    return false;
 }
 
 bool grad_wants(const grad_node *c, size_t i)
 {
     const value_id v = grad_in(c, i);
-    return v != VALUE_NONE && c->depends[v];
+    return v != VALUE_NONE && grad_depends(c->values, v);
 }
 
 int grad_rank(grad_node *c, size_t i)

@@ -14,6 +14,19 @@
 
 #include "ops/grad/grad.h"
 
+/* What a walk knows of values. Those before `base` are of the walk around it: a walk inside of a
+ * rule (grad_through) has those that the rule added, so that its cost is that of the rule's nodes.
+ */
+typedef struct grad_values {
+    const struct grad_values *around; /* NULL of the outermost walk, whose base is 0 */
+    value_id base;
+    size_t n;           /* values from base on; later ones are unknown */
+    value_fact *facts;  /* by value less base */
+    bool *depends;      /* likewise: on a value whose gradient is computed */
+    const value_id *xs; /* values before `base` whose gradients are computed */
+    size_t n_xs;
+} grad_values;
+
 /* A node through which the gradient passes. The functions below return values of the graph, and
  * VALUE_NONE after a failure, which `status` has; they accept VALUE_NONE then, so that a rule need
  * not check each step. */
@@ -22,9 +35,8 @@ typedef struct grad_node {
     node_id id;
     node node; /* a copy: adding nodes moves the graph's */
     const op_row *row;
-    const value_fact *facts; /* by value, of those before the walk */
-    size_t n_facts;
-    const bool *depends;        /* by value: on a value whose gradient is computed */
+    const grad_values *values;
+    value_id first_value;       /* the first that the rule adds */
     const value_id *cotangents; /* by output; VALUE_NONE: the result does not depend on it */
     value_id *given;            /* by input: the cotangent set by grad_give; else VALUE_NONE */
     clg_status status;
@@ -212,10 +224,14 @@ value_id grad_out(const grad_node *c, size_t k);
 value_id grad_need_output(grad_node *c, size_t k);
 /* Returns the cotangent of output k; VALUE_NONE: the result does not depend on this output. */
 value_id grad_cotangent(const grad_node *c, size_t k);
+/* Returns whether a value depends on one whose gradient is computed. */
+bool grad_depends(const grad_values *values, value_id v);
 /* Returns whether the cotangent of input i is wanted. */
 bool grad_wants(const grad_node *c, size_t i);
 /* Returns what is known of a value; an absent fact for those that rules added. */
 const value_fact *grad_fact(const grad_node *c, value_id v);
+/* The same of a grad_values. */
+const value_fact *grad_values_fact(const void *values, value_id v);
 /* Returns the rank of input i; refuses, and returns 0, where it is not known. */
 int grad_rank(grad_node *c, size_t i);
 /* Returns the integers of a list: input i, if its elements are known, or the attribute where there
