@@ -83,8 +83,7 @@ clg_status batch_pass_never(batch_node *c) { return batch_refuse(c, "%s", c->rul
 
 clg_status batch_pass_batchnorm(batch_node *c)
 {
-    if (node_int(c->node, "training_mode", 0) != 0 || c->node->domain[0])
-        return batch_refuse(c, "it trains: its mean and variance are those of all rows together");
+    if (node_int(c->node, "training_mode", 0) != 0) return batch_refuse(c, BATCH_WHY_TRAINS);
     return pass_at(c, "0", "0!");
 }
 

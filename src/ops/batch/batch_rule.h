@@ -116,6 +116,8 @@ struct op_batch {
 /* Never, for this reason. */
 #define BATCH_NEVER(why)                                                                           \
     OP_BATCH(.pass = batch_pass_never, .rows = BATCH_ALL, .counts = BATCH_ALL, .reason = (why))
+/* The reason of normalisations in training. */
+#define BATCH_WHY_TRAINS "it trains: its mean and variance are those of all rows together"
 
 /* batch_axis.c */
 clg_status batch_pass_at(batch_node *c);

@@ -214,16 +214,26 @@ static void take_known(value_fact *f, const tensor *known)
     f->known = known ? fact_share(known) : NULL;
 }
 
-static void start_facts(const graph *g, const value_fact *overrides, value_fact *facts)
+/* Facts of the values from `base` on, and a function that returns those of earlier ones. */
+typedef struct fact_table {
+    value_fact *facts; /* by value less base */
+    value_id base;
+    ops_fact_function before; /* not called where base is 0 */
+    const void *user;
+} fact_table;
+
+static void start_facts(const graph *g, const value_fact *overrides, const fact_table *table)
 {
-    for (size_t i = 0; i < g->n_values; i++) {
+    value_fact *facts = table->facts;
+    for (size_t i = table->base; i < g->n_values; i++) {
         const value *v = &g->values[i];
+        value_fact *f = &facts[i - table->base];
         bool is_given = v->is_input || v->constant || v->missing_file;
         shape unknown = shape_unknown();
-        fact_set(&facts[i], is_given ? v->dtype : CLG_DTYPE_NONE, is_given ? &v->dims : &unknown);
-        facts[i].kind = v->kind;
-        facts[i].key_dtype = v->key_dtype;
-        take_known(&facts[i], v->constant);
+        fact_set(f, is_given ? v->dtype : CLG_DTYPE_NONE, is_given ? &v->dims : &unknown);
+        f->kind = v->kind;
+        f->key_dtype = v->key_dtype;
+        take_known(f, v->constant);
     }
     for (size_t i = 0; overrides && i < g->n_inputs; i++) {
         facts[g->inputs[i]] = overrides[i];
@@ -237,13 +247,16 @@ typedef struct gathered {
     size_t capacity;
 } gathered;
 
-static clg_status infer_into(const graph *g, const node *n, value_fact *facts, gathered *around)
+static clg_status infer_into(const graph *g, const node *n, const fact_table *table,
+                             gathered *around)
 {
     uint32_t needs;
+    value_fact *facts = table->facts;
+    const value_id base = table->base;
     if (!n->op) { /* unsupported operator, when inspecting a model: use declared types */
         for (size_t i = 0; i < n->n_outputs; i++) {
             const value *v = n->outputs[i] == VALUE_NONE ? NULL : &g->values[n->outputs[i]];
-            if (v) fact_set(&facts[n->outputs[i]], v->dtype, &v->dims);
+            if (v) fact_set(&facts[n->outputs[i] - base], v->dtype, &v->dims);
         }
         return CLG_OK;
     }
@@ -252,11 +265,11 @@ static clg_status infer_into(const graph *g, const node *n, value_fact *facts, g
     value_fact *inputs = around->facts, *outputs = around->facts + n->n_inputs;
     shape unknown = shape_unknown();
     for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] == VALUE_NONE) {
+        const value_id v = n->inputs[i];
+        if (v == VALUE_NONE)
             fact_set(&inputs[i], CLG_DTYPE_NONE, &unknown);
-        } else {
-            inputs[i] = facts[n->inputs[i]];
-        }
+        else
+            inputs[i] = v >= base ? facts[v - base] : *table->before(table->user, v);
     }
     CLG_TRY(ops_infer_node(n, inputs, outputs, &needs));
     for (size_t i = 0; i < n->n_outputs; i++) {
@@ -270,7 +283,7 @@ static clg_status infer_into(const graph *g, const node *n, value_fact *facts, g
             outputs[i].kind = g->values[v].kind;
             outputs[i].key_dtype = g->values[v].key_dtype;
         }
-        facts[v] = outputs[i];
+        facts[v - base] = outputs[i];
     }
     return CLG_OK;
 }
@@ -280,13 +293,14 @@ clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fa
     *out_facts = NULL;
     value_fact *facts = memory_zalloc(g->n_values, sizeof *facts);
     if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    start_facts(g, overrides, facts);
+    const fact_table table = {.facts = facts};
+    start_facts(g, overrides, &table);
     gathered around = {0};
     clg_status status = CLG_OK;
     for (size_t i = 0; i < g->n_nodes && status == CLG_OK; i++) {
         status = cancel_check("inferring shapes");
         if (status == CLG_OK && !g->nodes[i].removed)
-            status = infer_into(g, &g->nodes[i], facts, &around);
+            status = infer_into(g, &g->nodes[i], &table, &around);
     }
     memory_free(around.facts);
     if (status != CLG_OK) {
@@ -297,25 +311,22 @@ clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fa
     return CLG_OK;
 }
 
-clg_status ops_infer_added(const graph *g, size_t first, const value_fact *known, size_t n_known,
-                           value_fact **out_facts)
+clg_status ops_infer_added(const graph *g, size_t first, value_id base, ops_fact_function before,
+                           const void *user, value_fact **out_facts)
 {
     *out_facts = NULL;
-    value_fact *facts = memory_zalloc(g->n_values, sizeof *facts);
+    const size_t n = g->n_values - base;
+    value_fact *facts = memory_zalloc(n + 1, sizeof *facts);
+    const fact_table table = {facts, base, before, user};
     gathered around = {0};
     clg_status status = CLG_OK;
     if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    start_facts(g, NULL, facts);
-    for (size_t v = 0; v < n_known; v++) {
-        tensor_free((tensor *)(uintptr_t)facts[v].known);
-        facts[v] = known[v];
-        take_known(&facts[v], known[v].known);
-    }
+    start_facts(g, NULL, &table);
     for (size_t i = first; i < g->n_nodes && status == CLG_OK; i++)
-        status = infer_into(g, &g->nodes[i], facts, &around);
+        status = infer_into(g, &g->nodes[i], &table, &around);
     memory_free(around.facts);
     if (status != CLG_OK)
-        ops_facts_free(facts, g->n_values);
+        ops_facts_free(facts, n);
     else
         *out_facts = facts;
     return status;

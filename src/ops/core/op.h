@@ -351,10 +351,13 @@ clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *o
  * `overrides`, one fact per input (may be NULL). *out_facts is indexed by value_id; what cannot be
  * inferred stays unknown. Release it, with its tensors, by ops_facts_free. */
 clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fact **out_facts);
-/* Infers the values of the nodes from `first` on, which are in topological order and resolved, from
- * the facts of the n_known values before, of which it takes references. *out_facts as above. */
-clg_status ops_infer_added(const graph *g, size_t first, const value_fact *known, size_t n_known,
-                           value_fact **out_facts);
+/* Returns what is known of a value; an absent fact if nothing is. */
+typedef const value_fact *(*ops_fact_function)(const void *user, value_id v);
+/* Infers the values from `base` on, the results of the nodes from `first` on, which are in
+ * topological order and resolved, and constants. before: gives the facts of earlier values.
+ * *out_facts is indexed by value_id less base, else as above. */
+clg_status ops_infer_added(const graph *g, size_t first, value_id base, ops_fact_function before,
+                           const void *user, value_fact **out_facts);
 void ops_facts_free(value_fact *facts, size_t n);
 /* Calls lower; on success the result is in c->build.candidates or c->is_view. */
 clg_status ops_lower_node(lower_context *c);

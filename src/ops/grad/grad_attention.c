@@ -5,29 +5,55 @@
  */
 #include "ops/grad/grad_attention.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- scaled dot-product attention ------------------------------------------------------------ */
 
+grad_attention grad_attention_of(clg_dtype dtype)
+{
+    const bool narrow = dtype != CLG_FLOAT32 && dtype != CLG_FLOAT64;
+    return (grad_attention){.dtype = dtype,
+                            .precision = narrow ? CLG_FLOAT32 : dtype,
+                            .added = VALUE_NONE,
+                            .allowed = VALUE_NONE,
+                            .sink = VALUE_NONE};
+}
+
+value_id grad_in_dtype(grad_node *c, value_id v, clg_dtype from, clg_dtype to)
+{
+    return from == to ? v : grad_cast(c, v, to);
+}
+
 value_id grad_split_heads(grad_node *c, value_id v, int64_t heads)
 {
-    const value_id apart = grad_reshape(c, v, 4, (const int64_t[]){0, 0, heads, -1});
+    const value_id each =
+        GRAD_ADD(c, "Div", grad_size_along(c, v, 2), grad_list(c, 1, &heads)); /* of integers */
+    const value_id apart =
+        grad_reshape_to(c, v, 4,
+                        (value_id[]){grad_size_along(c, v, 0), grad_size_along(c, v, 1),
+                                     grad_list(c, 1, &heads), each});
     return grad_permute(c, apart, 4, (const int64_t[]){0, 2, 1, 3});
 }
 
 value_id grad_join_heads(grad_node *c, value_id v)
 {
-    const value_id rows = grad_permute(c, v, 4, (const int64_t[]){0, 2, 1, 3});
-    return grad_reshape(c, rows, 3, (const int64_t[]){0, 0, -1});
+    const value_id width = GRAD_ADD(c, "Mul", grad_size_along(c, v, 1), grad_size_along(c, v, 3));
+    return grad_reshape_to(c, grad_permute(c, v, 4, (const int64_t[]){0, 2, 1, 3}), 3,
+                           (value_id[]){grad_size_along(c, v, 0), grad_size_along(c, v, 2), width});
 }
 
 value_id grad_attention_scale(grad_node *c, const grad_attention *a, double number)
 {
-    if (number != 0) return grad_number_of(c, a->dtype, number);
+    if (number != 0) return grad_number_of(c, a->precision, number);
     const value_id size =
-        grad_cast(c, GRAD_ADD(c, "Squeeze", grad_size_along(c, a->q, -1)), CLG_FLOAT32);
-    const value_id root = GRAD_ADD(c, "Reciprocal", GRAD_ADD(c, "Sqrt", size));
-    return a->dtype == CLG_FLOAT32 ? root : grad_cast(c, root, a->dtype);
+        grad_cast(c, GRAD_ADD(c, "Squeeze", grad_size_along(c, a->q, -1)), a->precision);
+    return GRAD_ADD(c, "Reciprocal", GRAD_ADD(c, "Sqrt", size));
+}
+
+void grad_attention_add(grad_node *c, grad_attention *a, value_id v)
+{
+    a->added = a->added == VALUE_NONE ? v : GRAD_ADD(c, "Add", a->added, v);
 }
 
 void grad_attention_allow(grad_node *c, grad_attention *a, value_id also)
@@ -66,13 +92,23 @@ static value_id repeat_heads(grad_node *c, const grad_attention *a, value_id v)
                                         grad_size_along(c, v, 2), grad_size_along(c, v, 3)});
 }
 
-/* Returns a score that no other one is below, and that has no weight beside any other. */
-static value_id lowest(grad_node *c, const grad_attention *a)
+/* Returns the products of queries and keys, scaled. */
+static value_id scaled_products(grad_node *c, const grad_attention *a)
 {
-    return grad_number_of(c, a->dtype, a->dtype == CLG_FLOAT16 ? -6e4 : -1e30);
+    const value_id k = grad_permute(c, repeat_heads(c, a, a->k), 4, (const int64_t[]){0, 1, 3, 2});
+    const value_id products = GRAD_ADD(c, "MatMul", grad_in_dtype(c, a->q, a->dtype, a->precision),
+                                       grad_in_dtype(c, k, a->dtype, a->precision));
+    return GRAD_ADD(c, "Mul", products, a->scale);
 }
 
-/* Returns the softmax of s, of which the additional key takes a part. */
+/* Returns the sums of values with weights p. */
+static value_id weighted_values(grad_node *c, const grad_attention *a, value_id p)
+{
+    const value_id v = grad_in_dtype(c, repeat_heads(c, a, a->v), a->dtype, a->precision);
+    return grad_in_dtype(c, GRAD_ADD(c, "MatMul", p, v), a->precision, a->dtype);
+}
+
+/* Returns the softmax of s and of the score of the additional key, without that key's weight. */
 static value_id weights_of(grad_node *c, const grad_attention *a, value_id s)
 {
     if (a->sink == VALUE_NONE) return grad_set_int(c, GRAD_ADD(c, "Softmax", s), "axis", -1);
@@ -85,29 +121,31 @@ static value_id weights_of(grad_node *c, const grad_attention *a, value_id s)
     return grad_slice(c, grad_set_int(c, GRAD_ADD(c, "Softmax", all), "axis", -1), -1, 0, -1, 1);
 }
 
+/* Only -infinity in the mask excludes a key. Large negative numbers are ordinary numbers, as in the
+ * kernels: a query for which all masks are -3.4e38 has equal weights. Excluded scores become
+ * -infinity, whose weight is 0. If all keys of a query are excluded its softmax is NaN, which the
+ * Where after it keeps out of the result, and the one before it out of gradients. */
 value_id grad_attend(grad_node *c, grad_attention *a)
 {
-    const value_id k = repeat_heads(c, a, a->k), v = repeat_heads(c, a, a->v);
-    const value_id across = grad_permute(c, k, 4, (const int64_t[]){0, 1, 3, 2});
-    value_id s = GRAD_ADD(c, "Mul", GRAD_ADD(c, "MatMul", a->q, across), a->scale);
+    const value_id none = grad_number_of(c, a->precision, -INFINITY);
+    value_id s = scaled_products(c, a);
     a->scores[0] = s;
     if (a->softcap > 0) {
-        const value_id cap = grad_number_of(c, a->dtype, a->softcap);
+        const value_id cap = grad_number_of(c, a->precision, a->softcap);
         s = GRAD_ADD(c, "Mul", GRAD_ADD(c, "Tanh", GRAD_ADD(c, "Div", s, cap)), cap);
     }
     a->scores[1] = s;
     if (a->added != VALUE_NONE) {
-        /* -infinity excludes a key: it must not reach a difference */
-        grad_attention_allow(c, a, GRAD_ADD(c, "Greater", a->added, lowest(c, a)));
+        grad_attention_allow(c, a, GRAD_ADD(c, "Not", GRAD_ADD(c, "Equal", a->added, none)));
         s = GRAD_ADD(c, "Add", s, a->added);
     }
-    if (a->allowed != VALUE_NONE) s = GRAD_ADD(c, "Where", a->allowed, s, lowest(c, a));
+    if (a->allowed != VALUE_NONE) s = GRAD_ADD(c, "Where", a->allowed, s, none);
     a->scores[2] = s;
     value_id p = weights_of(c, a, s);
     if (a->allowed != VALUE_NONE)
-        p = GRAD_ADD(c, "Where", a->allowed, p, grad_number_of(c, a->dtype, 0));
+        p = GRAD_ADD(c, "Where", a->allowed, p, grad_number_of(c, a->precision, 0));
     a->scores[3] = p;
-    return GRAD_ADD(c, "MatMul", p, v);
+    return weighted_values(c, a, p);
 }
 
 /* ---- Attention (ONNX 23 to 25) --------------------------------------------------------------- */
@@ -121,6 +159,13 @@ static value_id with_past(grad_node *c, value_id v, size_t past)
     return grad_concat(c, 2, 2, (value_id[]){grad_in(c, past), v});
 }
 
+static bool check_heads(grad_node *c, const grad_attention *a)
+{
+    if (a->heads >= 1 && a->kv_heads >= 1 && a->heads % a->kv_heads == 0) return true;
+    grad_refuse(c, "its numbers of heads are not known");
+    return false;
+}
+
 /* Sets queries, keys and values, and the numbers of heads; refuses where these are not known. */
 static bool read_heads(grad_node *c, grad_attention *a, bool by_position)
 {
@@ -128,10 +173,7 @@ static bool read_heads(grad_node *c, grad_attention *a, bool by_position)
                            : grad_fact(c, grad_in(c, Q))->dims.dims[1];
     a->kv_heads = by_position ? node_int(&c->node, "kv_num_heads", 0)
                               : grad_fact(c, grad_in(c, K))->dims.dims[1];
-    if (a->heads < 1 || a->kv_heads < 1 || a->heads % a->kv_heads != 0) {
-        grad_refuse(c, "its numbers of heads are not known");
-        return false;
-    }
+    if (!check_heads(c, a)) return false;
     a->q = by_position ? grad_split_heads(c, grad_in(c, Q), a->heads) : grad_in(c, Q);
     a->k = by_position ? grad_split_heads(c, grad_in(c, K), a->kv_heads) : grad_in(c, K);
     a->v = by_position ? grad_split_heads(c, grad_in(c, V), a->kv_heads) : grad_in(c, V);
@@ -147,8 +189,8 @@ static value_id lengths_of(grad_node *c)
     return grad_unsqueeze(c, grad_in(c, LENGTHS), 3, (int64_t[]){1, 2, 3});
 }
 
-/* Restricts keys to a window around the position of each query, which follow those of the past, or
- * end with the last valid key. */
+/* Restricts keys to a window around the position of each query. Positions follow those of the past,
+ * or end at the last valid key. */
 static void allow_window(grad_node *c, grad_attention *a, value_id lengths)
 {
     const int64_t left = node_int(&c->node, "left_window_size", -1);
@@ -165,51 +207,67 @@ static void allow_window(grad_node *c, grad_attention *a, value_id lengths)
     grad_attention_allow(c, a, grad_attention_between(c, grad_attention_keys(c, a), first, last));
 }
 
-/* Refuses a mask that surely has fewer keys than there are: the others are excluded. */
-static void check_mask(grad_node *c)
+/* Returns the mask, padded to the number of keys where it is shorter: the keys after its last one
+ * are excluded. A mask of size 1 is broadcast. */
+static value_id mask_of(grad_node *c, const grad_attention *a)
 {
-    const shape *mask = &grad_fact(c, grad_in(c, MASK))->dims,
-                *k = &grad_fact(c, grad_in(c, K))->dims;
-    const int64_t width = mask->rank > 0 ? mask->dims[mask->rank - 1] : 1;
-    const int64_t keys = k->dims[k->rank == 3 ? 1 : 2];
-    if (width > 1 && keys > width) grad_refuse(c, "its mask has fewer keys than there are");
+    const value_id mask = grad_in(c, MASK), zero = grad_list(c, 1, &(int64_t){0}),
+                   one = grad_list(c, 1, &(int64_t){1}), last = grad_list(c, 1, &(int64_t){-1});
+    const value_fact *fact = grad_fact(c, mask);
+    const shape *k = &grad_fact(c, grad_in(c, K))->dims;
+    const int64_t width = fact->dims.rank > 0 ? fact->dims.dims[fact->dims.rank - 1] : DIM_UNKNOWN;
+    const bool is_whole = width == k->dims[k->rank == 3 ? 1 : 2] && width != DIM_UNKNOWN &&
+                          grad_in(c, PAST_KEY) == VALUE_NONE;
+    const bool is_bool = fact->dtype == CLG_BOOL;
+    const value_id v = is_bool ? mask : grad_in_dtype(c, mask, fact->dtype, a->precision);
+    if (width == 1 || is_whole) return v;
+    const value_id there = grad_size_along(c, mask, -1);
+    value_id missing = GRAD_ADD(c, "Sub", grad_size_along(c, a->k, 2), there);
+    missing = GRAD_ADD(c, "Where", GRAD_ADD(c, "Equal", there, one), zero, missing);
+    return grad_of_opset(
+        c,
+        GRAD_ADD(c, "Pad", v, grad_concat(c, 0, 2, (value_id[]){zero, missing}),
+                 grad_number_of(c, is_bool ? CLG_BOOL : a->precision, is_bool ? 0 : -INFINITY),
+                 last),
+        18);
+}
+
+/* Returns output 3, the scores of its mode, in the node's dtype. */
+static value_id scores_of(grad_node *c, const grad_attention *a)
+{
+    const int64_t mode = node_int(&c->node, "qk_matmul_output_mode", 0);
+    if (grad_cotangent(c, 3) == VALUE_NONE) return VALUE_NONE;
+    return grad_in_dtype(c, a->scores[mode >= 0 && mode < 4 ? mode : 0], a->precision, a->dtype);
 }
 
 void grad_pass_attention(grad_node *c)
 {
     const size_t first = c->graph->n_nodes;
     const int rank = grad_rank(c, Q);
-    const value_fact *mask = grad_fact(c, grad_in(c, MASK));
-    grad_attention a = {.dtype = grad_fact(c, grad_in(c, Q))->dtype,
-                        .softcap = (double)node_float(&c->node, "softcap", 0),
-                        .added = VALUE_NONE,
-                        .allowed = VALUE_NONE,
-                        .sink = VALUE_NONE};
+    grad_attention a = grad_attention_of(grad_fact(c, grad_in(c, Q))->dtype);
+    a.softcap = (double)node_float(&c->node, "softcap", 0);
     if (grad_rank(c, K) != rank || c->status != CLG_OK || !read_heads(c, &a, rank == 3)) return;
     const bool has_scale = node_attribute(&c->node, "scale") != NULL;
     const double scale = (double)node_float(&c->node, "scale", 0);
-    a.scale = has_scale ? grad_number_of(c, a.dtype, scale) : grad_attention_scale(c, &a, 0);
+    a.scale = has_scale ? grad_number_of(c, a.precision, scale) : grad_attention_scale(c, &a, 0);
     const value_id lengths = lengths_of(c);
     allow_window(c, &a, lengths);
     if (grad_in(c, MASK) != VALUE_NONE) {
-        check_mask(c);
-        if (mask->dtype == CLG_BOOL)
-            grad_attention_allow(c, &a, grad_in(c, MASK));
+        if (grad_fact(c, grad_in(c, MASK))->dtype == CLG_BOOL)
+            grad_attention_allow(c, &a, mask_of(c, &a));
         else
-            a.added = grad_in(c, MASK);
+            a.added = mask_of(c, &a);
     }
     if (lengths != VALUE_NONE)
         grad_attention_allow(c, &a, GRAD_ADD(c, "Less", grad_attention_keys(c, &a), lengths));
     value_id y = grad_attend(c, &a);
     if (rank == 3) y = grad_join_heads(c, y);
-    const int64_t mode = node_int(&c->node, "qk_matmul_output_mode", 0);
-    grad_through(c, first, 4,
-                 (value_id[]){y, a.k, a.v, a.scores[mode >= 0 && mode < 4 ? mode : 0]});
+    grad_through(c, first, 4, (value_id[]){y, a.k, a.v, scores_of(c, &a)});
 }
 
 /* ---- FlexAttention --------------------------------------------------------------------------- */
 
-/* Notes a value that a subgraph captures and on which the gradient would have to be passed. */
+/* Notes whether a value that a subgraph captures needs a gradient. */
 typedef struct captures {
     const grad_node *node;
     bool depends;
@@ -221,10 +279,10 @@ static void note_capture(void *user, value_id v)
     bool is_input = false;
     for (size_t i = 0; i < w->node->node.n_inputs; i++)
         is_input = is_input || grad_in(w->node, i) == v;
-    w->depends = w->depends || (!is_input && w->node->depends[v]);
+    w->depends = w->depends || (!is_input && grad_depends(w->node->values, v));
 }
 
-/* Returns the result of the graph in an attribute for v; v itself where there is none. */
+/* Returns the result of the graph in an attribute, applied to v; v if there is no such graph. */
 static value_id modified(grad_node *c, const char *name, value_id v)
 {
     const graph_attribute *graph_of = node_attribute(&c->node, name);
@@ -237,36 +295,24 @@ static value_id modified(grad_node *c, const char *name, value_id v)
 void grad_pass_flex_attention(grad_node *c)
 {
     const size_t first = c->graph->n_nodes;
-    const clg_dtype dtype = grad_fact(c, grad_in(c, Q))->dtype;
-    const clg_dtype precision = (clg_dtype)node_int(
-        &c->node, "softmax_precision", dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32);
     captures captured = {.node = c};
-    grad_attention a = {.dtype = precision};
+    grad_attention a = grad_attention_of(grad_fact(c, grad_in(c, Q))->dtype);
+    a.precision = (clg_dtype)node_int(&c->node, "softmax_precision", a.precision);
     node_visit_uses(&c->node, note_capture, &captured);
-    if (captured.depends) grad_refuse(c, "its graphs read values that are differentiated for");
-    if (grad_rank(c, Q) != 4 || grad_rank(c, K) != 4) return;
-    a.heads = grad_fact(c, grad_in(c, Q))->dims.dims[1];
-    a.kv_heads = grad_fact(c, grad_in(c, K))->dims.dims[1];
-    if (a.heads < 1 || a.kv_heads < 1 || a.heads % a.kv_heads != 0) {
-        grad_refuse(c, "its numbers of heads are not known");
-        return;
-    }
-    a.q = grad_cast(c, grad_in(c, Q), precision);
-    a.k = repeat_heads(c, &a, grad_cast(c, grad_in(c, K), precision));
-    a.v = repeat_heads(c, &a, grad_cast(c, grad_in(c, V), precision));
+    if (captured.depends)
+        grad_refuse(
+            c, "score_mod or prob_mod captures a value that depends on the inputs of the gradient");
+    if (grad_rank(c, Q) != 4 || grad_rank(c, K) != 4 || !read_heads(c, &a, false)) return;
     a.scale = node_attribute(&c->node, "scale")
-                  ? grad_number_of(c, precision, (double)node_float(&c->node, "scale", 1))
+                  ? grad_number_of(c, a.precision, (double)node_float(&c->node, "scale", 1))
                   : grad_attention_scale(c, &a, 0);
-    const value_id across = grad_permute(c, a.k, 4, (const int64_t[]){0, 1, 3, 2});
-    value_id s = GRAD_ADD(c, "Mul", GRAD_ADD(c, "MatMul", a.q, across), a.scale);
-    s = modified(c, "score_mod", s);
-    s = grad_set_int(c, GRAD_ADD(c, "Softmax", s), "axis", -1);
-    s = modified(c, "prob_mod", s);
-    const value_id y = grad_cast(c, GRAD_ADD(c, "MatMul", s, a.v), dtype);
+    value_id s = modified(c, "score_mod", scaled_products(c, &a));
+    s = modified(c, "prob_mod", weights_of(c, &a, s));
+    const value_id y = weighted_values(c, &a, s);
     grad_through(c, first, 1, &y);
 }
 
-/* ---- rotary embedding: pairs of elements are turned by the angles of their positions -------- */
+/* ---- rotary embedding: pairs of elements are rotated by the angles of their positions ------- */
 
 value_id grad_rotary_rows(grad_node *c, value_id cache, value_id ids, bool by_batch)
 {
@@ -299,7 +345,7 @@ value_id grad_rotate(grad_node *c, value_id x, value_id cos, value_id sin, int64
     return grad_concat(c, 3, 2, (value_id[]){turned, rest});
 }
 
-/* Returns the positions: ids, or one number that the first has. */
+/* Returns the positions: input i, or, where that is one number, the positions from it on. */
 static value_id positions_of(grad_node *c, size_t i, value_id x, bool *by_batch)
 {
     const value_id ids = grad_in(c, i);

@@ -7,15 +7,12 @@
 
 #include <string.h>
 
-/* Returns an empty description of the node's attention. */
+/* Returns a description of the node's attention, without masks. */
 static grad_attention describe(const grad_node *c)
 {
-    return (grad_attention){.dtype = grad_fact(c, grad_out(c, 0))->dtype,
-                            .heads = node_int(&c->node, "num_heads", 0),
-                            .kv_heads = node_int(&c->node, "num_heads", 0),
-                            .added = VALUE_NONE,
-                            .allowed = VALUE_NONE,
-                            .sink = VALUE_NONE};
+    grad_attention a = grad_attention_of(grad_fact(c, grad_out(c, 0))->dtype);
+    a.heads = a.kv_heads = node_int(&c->node, "num_heads", 0);
+    return a;
 }
 
 /* ---- masks ----------------------------------------------------------------------------------- */
@@ -27,7 +24,7 @@ static value_id by_lengths(grad_node *c, const grad_attention *a, value_id mask)
     const int64_t zero = 0, axes[3] = {1, 2, 3};
     const value_id batch = grad_size_along(c, a->q, 0);
     const value_id ends = grad_slice_at(c, mask, 0, grad_list(c, 1, &zero), batch);
-    /* zeros after it: the starts of a mask that has none */
+    /* followed by zeros, the starts of a mask without starts */
     const value_id all =
         grad_concat(c, 0, 2, (value_id[]){mask, grad_fill(c, batch, CLG_INT32, 0)});
     const value_id starts = grad_slice_at(c, all, 0, batch, GRAD_ADD(c, "Add", batch, batch));
@@ -47,9 +44,11 @@ static value_id cut_mask(grad_node *c, const grad_attention *a, value_id mask)
                          total);
 }
 
-static void add_to_scores(grad_node *c, grad_attention *a, value_id v)
+/* Adds input i to the scores. */
+static void add_to_scores(grad_node *c, grad_attention *a, size_t i)
 {
-    a->added = a->added == VALUE_NONE ? v : GRAD_ADD(c, "Add", a->added, v);
+    if (grad_in(c, i) != VALUE_NONE)
+        grad_attention_add(c, a, grad_in_dtype(c, grad_in(c, i), a->dtype, a->precision));
 }
 
 /* Adds mask_filter_value to the scores of keys that the mask of input i excludes. */
@@ -66,12 +65,12 @@ static void mask_keys(grad_node *c, grad_attention *a, size_t i)
     counts = rank == 1 ? by_lengths(c, a, mask)
                        : GRAD_ADD(c, "Greater", counts, grad_number_of(c, CLG_INT32, 0));
     const double filter = (double)node_float(&c->node, "mask_filter_value", -10000.0f);
-    add_to_scores(c, a,
-                  GRAD_ADD(c, "Where", counts, grad_number_of(c, a->dtype, 0),
-                           grad_number_of(c, a->dtype, filter)));
+    grad_attention_add(c, a,
+                       GRAD_ADD(c, "Where", counts, grad_number_of(c, a->precision, 0),
+                                grad_number_of(c, a->precision, filter)));
 }
 
-/* Excludes keys after each query, the last of which has the last key. */
+/* Excludes the keys after each query; the last query has the position of the last key. */
 static void mask_later(grad_node *c, grad_attention *a)
 {
     if (!node_int(&c->node, "unidirectional", 0)) return;
@@ -90,9 +89,7 @@ enum { INPUT, WEIGHTS, BIAS, MASK, PAST, ATTENTION_BIAS };
 static value_id after_past(grad_node *c, value_id v, int64_t which)
 {
     if (grad_in(c, PAST) == VALUE_NONE) return v;
-    const value_id part = grad_slice(c, grad_in(c, PAST), 0, which, which + 1, 1);
-    const value_id past = GRAD_ADD(c, "Squeeze", part, grad_list(c, 1, &(int64_t){0}));
-    return grad_concat(c, 2, 2, (value_id[]){past, v});
+    return grad_concat(c, 2, 2, (value_id[]){grad_pick(c, grad_in(c, PAST), 0, which), v});
 }
 
 /* Sets the widths of queries, keys and values; refuses where these are not known. */
@@ -124,11 +121,11 @@ void grad_pass_microsoft_attention(grad_node *c)
     a.v = after_past(c, a.v, 1);
     a.scale = grad_attention_scale(c, &a, (double)node_float(&c->node, "scale", 0));
     mask_keys(c, &a, MASK);
-    if (grad_in(c, ATTENTION_BIAS) != VALUE_NONE) add_to_scores(c, &a, grad_in(c, ATTENTION_BIAS));
+    add_to_scores(c, &a, ATTENTION_BIAS);
     mask_later(c, &a);
     const value_id y = grad_join_heads(c, grad_attend(c, &a));
     const int64_t front = 0;
-    value_id present = VALUE_NONE; /* keys and values may have other sizes without it */
+    value_id present = VALUE_NONE; /* without it keys and values may differ in size */
     if (grad_cotangent(c, 1) != VALUE_NONE)
         present = grad_concat(
             c, 0, 2,
@@ -144,10 +141,7 @@ enum { QUERY, KEY, VALUE, QKV_BIAS, KEY_MASK, HEADS_BIAS, PAST_KEY, PAST_VALUE }
  * positions, d]. */
 static value_id unpack(grad_node *c, value_id v, int64_t which)
 {
-    const int64_t parts = 3;
-    const value_id part = grad_slice(c, v, 3, which, which + 1, 1);
-    return grad_permute(c, GRAD_ADD(c, "Squeeze", part, grad_list(c, 1, &parts)), 4,
-                        (const int64_t[]){0, 2, 1, 3});
+    return grad_permute(c, grad_pick(c, v, 3, which), 4, (const int64_t[]){0, 2, 1, 3});
 }
 
 /* Returns v [batch, heads, positions, d] plus `width` elements of the bias from `from` on, one for
@@ -196,7 +190,7 @@ void grad_pass_multi_head_attention(grad_node *c)
     }
     a.scale = grad_attention_scale(c, &a, (double)node_float(&c->node, "scale", 0));
     mask_keys(c, &a, KEY_MASK);
-    if (grad_in(c, HEADS_BIAS) != VALUE_NONE) add_to_scores(c, &a, grad_in(c, HEADS_BIAS));
+    add_to_scores(c, &a, HEADS_BIAS);
     mask_later(c, &a);
     const value_id y = grad_join_heads(c, grad_attend(c, &a));
     grad_through(c, first, 3, (value_id[]){y, a.k, a.v});
@@ -206,21 +200,23 @@ void grad_pass_multi_head_attention(grad_node *c)
 
 enum { GQA_PAST = 3, TOTAL = 6, COS, SIN, POSITION_IDS, SCORE_BIAS, HEAD_SINK };
 
-/* Refuses a cache that is not empty, or a length other than that of the queries: where new keys
- * are stored then depends on the lengths. */
+/* Refuses a cache that may not be empty, or a total length that may differ from the number of
+ * queries: the places of new keys would then depend on seqlens_k. */
 static void check_prompt(grad_node *c)
 {
     const shape *past = &grad_fact(c, grad_in(c, GQA_PAST))->dims,
                 *q = &grad_fact(c, grad_in(c, QUERY))->dims;
-    const tensor *total = grad_fact(c, grad_in(c, TOTAL))->known;
+    const tensor *known = grad_fact(c, grad_in(c, TOTAL))->known;
+    const bool has_total = known && known->n_elements == 1, has_queries = q->rank == 3;
     if (grad_in(c, GQA_PAST) != VALUE_NONE && !(past->rank == 4 && past->dims[2] == 0))
-        grad_refuse(c, "its past may have keys");
-    if (total && total->n_elements == 1 && q->rank == 3 && q->dims[1] != DIM_UNKNOWN &&
-        tensor_get_int(total, 0) != q->dims[1])
-        grad_refuse(c, "its keys are not as many as its queries");
+        grad_refuse(c, "its past_key may not be empty");
+    if (!has_total || !has_queries || q->dims[1] == DIM_UNKNOWN)
+        grad_refuse(c, "total_sequence_length or its number of queries is not known");
+    else if (tensor_get_int(known, 0) != q->dims[1])
+        grad_refuse(c, "total_sequence_length is not the number of its queries");
 }
 
-/* Sets queries, keys and values of a node, which may have them in one input. */
+/* Sets queries, keys and values, which may be packed in one input. */
 static void read_groups(grad_node *c, grad_attention *a)
 {
     const value_id q = grad_in(c, QUERY);
@@ -237,8 +233,8 @@ static void read_groups(grad_node *c, grad_attention *a)
     a->v = grad_slice(c, all, 1, v, end, 1);
 }
 
-/* Turns queries and keys by their positions. */
-static void turn(grad_node *c, grad_attention *a)
+/* Rotates queries and keys by their positions. */
+static void rotate(grad_node *c, grad_attention *a)
 {
     if (!node_int(&c->node, "do_rotary", 0)) return;
     const bool interleaved = node_int(&c->node, "rotary_interleaved", 0) != 0;
@@ -249,7 +245,7 @@ static void turn(grad_node *c, grad_attention *a)
                    sin = grad_rotary_rows(c, grad_in(c, SIN), ids, by_batch);
     const shape *width = &grad_fact(c, grad_in(c, COS))->dims;
     if (width->rank != 2 || width->dims[1] == DIM_UNKNOWN) {
-        grad_refuse(c, "the width of its caches of cosines is not known");
+        grad_refuse(c, "the width of cos_cache is not known");
         return;
     }
     a->q = grad_rotate(c, a->q, cos, sin, 2 * width->dims[1], interleaved);
@@ -265,17 +261,18 @@ void grad_pass_group_query_attention(grad_node *c)
     a.softcap = (double)node_float(&c->node, "softcap", 0);
     check_prompt(c);
     read_groups(c, &a);
-    turn(c, &a);
+    rotate(c, &a);
     a.scale = grad_attention_scale(c, &a, (double)node_float(&c->node, "scale", 0));
     const value_id last = grad_attention_queries(c, &a);
     const value_id start =
         window > 0 ? GRAD_ADD(c, "Sub", last, grad_list(c, 1, &window)) : VALUE_NONE;
     grad_attention_allow(c, &a, grad_attention_between(c, grad_attention_keys(c, &a), start, last));
-    a.added = grad_in(c, SCORE_BIAS);
+    add_to_scores(c, &a, SCORE_BIAS);
     if (grad_in(c, HEAD_SINK) != VALUE_NONE)
-        a.sink = grad_unsqueeze(c, grad_in(c, HEAD_SINK), 2, axes);
+        a.sink = grad_in_dtype(c, grad_unsqueeze(c, grad_in(c, HEAD_SINK), 2, axes), a.dtype,
+                               a.precision);
     else if (node_int(&c->node, "smooth_softmax", 0) > 0)
-        a.sink = grad_number_of(c, a.dtype, 0);
+        a.sink = grad_number_of(c, a.precision, 0);
     const value_id y = grad_join_heads(c, grad_attend(c, &a));
     grad_through(c, first, 3, (value_id[]){y, a.k, a.v});
 }

@@ -20,10 +20,7 @@ static const family transpose = {"ConvTranspose", "ConvTransposeDataGrad",
 /* Gives the node that computes v the attributes of the node at hand; returns v. */
 static value_id with_attributes(grad_node *c, value_id v)
 {
-    for (size_t i = 0; i < c->node.n_attributes && c->status == CLG_OK; i++)
-        c->status =
-            node_add_attribute(c->graph, c->graph->values[v].producer, &c->node.attributes[i]);
-    return v;
+    return grad_copy_other_attributes(c, v, 0, NULL);
 }
 
 static value_id forward(grad_node *c, const family *f, value_id x, value_id w)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rule of DeformConv, which interpolates images at the moved positions of its windows: a
- * GridSample of them, and products with the weight.
+ * The rule of DeformConv, which interpolates images at the moved positions of its windows, and
+ * multiplies them by the weight. Positions are counted in elements, so that offsets of 0, with
+ * which models start, are positions on elements exactly.
  *
  * Letters: N images, F groups of offsets, T elements of the kernel (taps), P pixels of the output.
  */
@@ -11,8 +12,9 @@ enum { X, W, OFFSET, BIAS, MASK };
 
 typedef struct deform {
     int64_t channels, outputs, group, fields, kernel[2], taps;
-    clg_dtype dtype;
-    value_id out[2], pixels; /* lists of one: sizes of the output, and their product */
+    clg_dtype dtype, precision; /* of X; of positions */
+    value_id out[2], pixels;    /* lists of one: sizes of the output, and their product */
+    value_id batch, images;     /* lists of one: N and N F */
 } deform;
 
 /* Returns entry i of a list attribute. */
@@ -42,43 +44,38 @@ static value_id positions(grad_node *c, const deform *d, int i)
     return grad_cast(c,
                      grad_reshape_to(c, GRAD_ADD(c, "Expand", at, dims), 2,
                                      (value_id[]){grad_list(c, 1, &d->taps), d->pixels}),
-                     d->dtype);
+                     d->precision);
 }
 
-/* Returns the positions along axis `i`, moved by offsets [N F, T, 2, P], as a coordinate of a grid,
- * [N F, T, P, 1]: (2 x + 1) / size - 1. */
-static value_id coordinates(grad_node *c, const deform *d, int i, value_id offsets)
+/* Returns the positions along axis `i`, moved by offsets [N F, T, 2, P], as [N F T P, 1]. */
+static value_id moved(grad_node *c, const deform *d, int i, value_id offsets)
 {
-    const int64_t part = 2, last = 3;
-    const value_id moves =
-        GRAD_ADD(c, "Squeeze", grad_slice(c, offsets, 2, i, i + 1, 1), grad_list(c, 1, &part));
-    const value_id x = GRAD_ADD(c, "Add", moves, positions(c, d, i));
-    const value_id size =
-        grad_cast(c, GRAD_ADD(c, "Squeeze", grad_size_along(c, grad_in(c, X), 2 + i)), d->dtype);
-    const value_id one = grad_number(c, 1);
-    const value_id twice = GRAD_ADD(c, "Add", GRAD_ADD(c, "Add", x, x), one);
-    const value_id g = GRAD_ADD(c, "Sub", GRAD_ADD(c, "Div", twice, size), one);
-    return grad_unsqueeze(c, g, 1, &last);
+    value_id moves = grad_pick(c, offsets, 2, i);
+    if (d->precision != d->dtype) moves = grad_cast(c, moves, d->precision);
+    return grad_reshape(c, GRAD_ADD(c, "Add", moves, positions(c, d, i)), 2,
+                        (const int64_t[]){-1, 1});
 }
 
 /* Returns the windows, [N F, channels / F, T, P], times the mask. */
 static value_id columns(grad_node *c, const deform *d)
 {
-    const int64_t all = -1, two = 2, one = 1, per_field = d->channels / d->fields;
-    const value_id x = grad_in(c, X), first = grad_list(c, 1, &all),
-                   taps = grad_list(c, 1, &d->taps);
-    const value_id images =
-        grad_reshape_to(c, x, 4,
-                        (value_id[]){first, grad_list(c, 1, &per_field), grad_size_along(c, x, 2),
-                                     grad_size_along(c, x, 3)});
+    const int64_t two = 2, one = 1, per_field = d->channels / d->fields, front[4] = {0, 3, 1, 2};
+    const value_id x = grad_in(c, X), taps = grad_list(c, 1, &d->taps),
+                   channels = grad_list(c, 1, &per_field);
+    const value_id images = grad_reshape_to(
+        c, x, 4,
+        (value_id[]){d->images, channels, grad_size_along(c, x, 2), grad_size_along(c, x, 3)});
     const value_id offsets = grad_reshape_to(
-        c, grad_in(c, OFFSET), 4, (value_id[]){first, taps, grad_list(c, 1, &two), d->pixels});
-    const value_id grid = grad_concat(
-        c, 3, 2, (value_id[]){coordinates(c, d, 1, offsets), coordinates(c, d, 0, offsets)});
-    const value_id v = grad_of_opset(c, GRAD_ADD(c, "GridSample", images, grid), 20);
+        c, grad_in(c, OFFSET), 4, (value_id[]){d->images, taps, grad_list(c, 1, &two), d->pixels});
+    const value_id rows =
+        grad_interpolate(c, images, moved(c, d, 0, offsets), moved(c, d, 1, offsets),
+                         GRAD_ADD(c, "Mul", taps, d->pixels), d->precision);
+    const value_id v = grad_permute(
+        c, grad_reshape_to(c, rows, 4, (value_id[]){d->images, taps, d->pixels, channels}), 4,
+        front);
     if (grad_in(c, MASK) == VALUE_NONE) return v;
     const value_id mask = grad_reshape_to(
-        c, grad_in(c, MASK), 4, (value_id[]){first, grad_list(c, 1, &one), taps, d->pixels});
+        c, grad_in(c, MASK), 4, (value_id[]){d->images, grad_list(c, 1, &one), taps, d->pixels});
     return GRAD_ADD(c, "Mul", v, mask);
 }
 
@@ -88,6 +85,7 @@ static bool read_deform(grad_node *c, deform *d)
     *d = (deform){.group = node_int(&c->node, "group", 1),
                   .fields = node_int(&c->node, "offset_group", 1),
                   .dtype = grad_fact(c, grad_in(c, X))->dtype};
+    d->precision = d->dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
     if (w->rank != 4 || !shape_is_known(w)) {
         grad_refuse(c, "the sizes of its weight are not known");
         return false;
@@ -99,6 +97,8 @@ static bool read_deform(grad_node *c, deform *d)
     d->taps = d->kernel[0] * d->kernel[1];
     for (int i = 0; i < 2; i++) d->out[i] = grad_size_along(c, grad_in(c, OFFSET), 2 + i);
     d->pixels = GRAD_ADD(c, "Mul", d->out[0], d->out[1]);
+    d->batch = grad_size_along(c, grad_in(c, X), 0);
+    d->images = GRAD_ADD(c, "Mul", d->batch, grad_list(c, 1, &d->fields));
     return true;
 }
 
@@ -107,16 +107,15 @@ void grad_pass_deform_conv(grad_node *c)
     const size_t first = c->graph->n_nodes;
     deform d;
     if (!read_deform(c, &d)) return;
-    const int64_t all = -1, depth = d.channels / d.group * d.taps, axes[2] = {1, 2};
+    const int64_t depth = d.channels / d.group * d.taps, axes[2] = {1, 2};
     const value_id matrix =
         grad_reshape(c, grad_in(c, W), 3, (const int64_t[]){d.group, d.outputs / d.group, depth});
-    const value_id by_group =
-        grad_reshape_to(c, columns(c, &d), 4,
-                        (value_id[]){grad_list(c, 1, &all), grad_list(c, 1, &d.group),
-                                     grad_list(c, 1, &depth), d.pixels});
-    value_id y = grad_reshape_to(
-        c, GRAD_ADD(c, "MatMul", matrix, by_group), 4,
-        (value_id[]){grad_list(c, 1, &all), grad_list(c, 1, &d.outputs), d.out[0], d.out[1]});
+    const value_id by_group = grad_reshape_to(
+        c, columns(c, &d), 4,
+        (value_id[]){d.batch, grad_list(c, 1, &d.group), grad_list(c, 1, &depth), d.pixels});
+    value_id y =
+        grad_reshape_to(c, GRAD_ADD(c, "MatMul", matrix, by_group), 4,
+                        (value_id[]){d.batch, grad_list(c, 1, &d.outputs), d.out[0], d.out[1]});
     if (grad_in(c, BIAS) != VALUE_NONE)
         y = GRAD_ADD(c, "Add", y, grad_unsqueeze(c, grad_in(c, BIAS), 2, axes));
     grad_through(c, first, 1, &y);

@@ -11,19 +11,16 @@
 /* The first opset that has all activations: Swish is the last. */
 #define NEWEST_ACTIVATION 24
 
-/* Copies the attributes of the node to the node that computes v, but for those of the activation;
- * returns v. */
+/* Copies the node's attributes except those of the activation to the node that computes v. Returns
+ * v. */
 static value_id with_attributes(grad_node *c, value_id v)
 {
-    static const char others[] = "activation";
-    for (size_t i = 0; i < c->node.n_attributes && c->status == CLG_OK; i++)
-        if (strncmp(c->node.attributes[i].name, others, sizeof others - 1) != 0)
-            c->status =
-                node_add_attribute(c->graph, c->graph->values[v].producer, &c->node.attributes[i]);
-    return v;
+    static const char *const others[] = {"activation", "activation_params", "activation_alpha",
+                                         "activation_beta", "activation_gamma"};
+    return grad_copy_other_attributes(c, v, sizeof others / sizeof *others, others);
 }
 
-/* Returns the node's activation of v. */
+/* Returns v after the node's activation. */
 static value_id activated(grad_node *c, value_id v)
 {
     const char *name = node_string(&c->node, "activation", "");
@@ -32,7 +29,7 @@ static value_id activated(grad_node *c, value_id v)
     const float *params = node_floats(&c->node, "activation_params", &n);
     if (name[0] == '\0') return v;
     if (!known) {
-        grad_refuse(c, "its activation '%s' is not known", name);
+        grad_refuse(c, "its activation '%s' is not supported", name);
         return v;
     }
     const float alpha = n > 0 ? params[0] : node_float(&c->node, "activation_alpha", known->alpha),

@@ -10,7 +10,8 @@
 
 /* ---- Gather ---------------------------------------------------------------------------------- */
 
-/* Adds each row of the cotangent to the row of the input that it was: with the axis first. */
+/* Adds each row of the cotangent to the row of the input from which it was read. The axis is moved
+ * to the front for this. */
 void grad_pass_gather(grad_node *c)
 {
     const int rank = grad_rank(c, 0), rank_i = grad_rank(c, 1), rank_g = rank - 1 + rank_i;
@@ -18,10 +19,10 @@ void grad_pass_gather(grad_node *c)
     value_id g = grad_cotangent(c, 0), zeros = grad_fill_like(c, grad_in(c, 0), 0);
     if (axis < 0) axis += rank;
     if (rank_g > CLG_MAX_RANK || axis < 0 || axis >= rank) {
-        grad_refuse(c, "the axis is outside of the input, or the output has too many axes");
+        grad_refuse(c, "axis is out of range, or the output has too many axes");
         return;
     }
-    /* the axes of the indices to the front, the last of them first */
+    /* moves the axes of the indices to the front, starting with the last */
     for (int i = 0; i < rank_i; i++) g = grad_move_axis(c, g, rank_g, (int)axis + rank_i - 1, 0);
     zeros = grad_move_axis(c, zeros, rank, (int)axis, 0);
     const int64_t last = -1;
@@ -42,7 +43,7 @@ void grad_pass_gather_elements(grad_node *c)
 void grad_pass_gather_nd(grad_node *c)
 {
     if (node_int(&c->node, "batch_dims", 0) != 0) {
-        grad_refuse(c, "batch_dims is not 0");
+        grad_refuse(c, "batch_dims other than 0 has no rule");
         return;
     }
     const value_id zeros = grad_fill_like(c, grad_in(c, 0), 0);
@@ -51,7 +52,7 @@ void grad_pass_gather_nd(grad_node *c)
 
 /* ---- repetitions and sums -------------------------------------------------------------------- */
 
-/* Sums over the repetitions: the cotangent with two axes for each, repetitions and elements. */
+/* Splits each axis of the cotangent into repetitions and elements, and sums the repetitions. */
 void grad_pass_tile(grad_node *c)
 {
     const int rank = grad_rank(c, 0);
@@ -67,7 +68,7 @@ void grad_pass_tile(grad_node *c)
         GRAD_ADD(c, "Unsqueeze", grad_dims(c, grad_in(c, 0)), grad_list(c, 1, &one));
     const value_id pairs = grad_set_int(c, GRAD_ADD(c, "Concat", repeats, sizes), "axis", 1);
     const value_id dims = GRAD_ADD(c, "Reshape", pairs, grad_list(c, 1, &all));
-    const value_id apart = GRAD_ADD(c, "Reshape", grad_cotangent(c, 0), dims);
+    const value_id apart = grad_reshape_to(c, grad_cotangent(c, 0), 1, &dims);
     if (rank == 0) {
         grad_give(c, 0, grad_cotangent(c, 0));
         return;
@@ -84,7 +85,7 @@ void grad_pass_trilu(grad_node *c)
     grad_give(c, 0, grad_set_int(c, v, "upper", node_int(&c->node, "upper", 1)));
 }
 
-/* Sums the cotangent from the other end. */
+/* The cumulative sum of the cotangent in the opposite direction. */
 void grad_pass_cumsum(grad_node *c)
 {
     value_id v = GRAD_ADD(c, "CumSum", grad_cotangent(c, 0), grad_in(c, 1));
@@ -144,8 +145,12 @@ static void check_term(grad_node *c, const einsum_equation *e, size_t i)
             is_elsewhere = is_elsewhere || (k != i && has_label(&e->terms[k], t->labels[d]));
         for (int f = 0; f < d; f++)
             if (t->labels[f] == t->labels[d])
-                grad_refuse(c, "input %zu has one label for two dimensions", i);
-        if (!is_elsewhere) grad_refuse(c, "dimension %d of input %zu is in no other term", d, i);
+                grad_refuse(
+                    c, "input %zu has one label for two dimensions, a diagonal, which has no rule",
+                    i);
+        if (!is_elsewhere)
+            grad_refuse(
+                c, "dimension %d of input %zu is in no other term, a sum, which has no rule", d, i);
     }
 }
 

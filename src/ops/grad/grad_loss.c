@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* The shares of a loss: by position, [N, ...], and 1 for the class of each, [N, C, ...]. */
+/* What each position contributes to a loss, [N, ...], and a one-hot encoding of its class,
+ * [N, C, ...]. */
 typedef struct shares {
     value_id of_position; /* the weight times the cotangent of the position's loss */
     value_id is_class;
@@ -64,7 +65,7 @@ static shares make_shares(grad_node *c)
     value_id ignored, weight;
     const char *reduction = node_string(&c->node, "reduction", "mean");
     const value_id g = grad_cotangent(c, 0), classes = valid_classes(c, &ignored);
-    if (grad_wants(c, 2)) grad_refuse(c, "the weights of classes are differentiated for");
+    if (grad_wants(c, 2)) grad_refuse(c, "the gradient by its class weights has no rule");
     if (grad_in(c, 2) != VALUE_NONE)
         weight = GRAD_ADD(c, "Gather", grad_in(c, 2), classes);
     else

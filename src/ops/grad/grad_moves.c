@@ -37,25 +37,13 @@ void grad_pass_concat(grad_node *c)
     const int64_t axis = node_int(&c->node, "axis", 1);
     const size_t n = c->node.n_inputs;
     value_id *sizes = memory_zalloc(2 * n, sizeof *sizes), *parts = sizes ? sizes + n : NULL;
-    node_id made = NODE_NONE;
     if (!sizes) {
         c->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
         return;
     }
     for (size_t i = 0; i < n; i++) sizes[i] = grad_size_along(c, grad_in(c, i), axis);
-    const value_id all = grad_set_int(c, grad_add(c, "Concat", n, sizes), "axis", 0);
-    for (size_t i = 0; i < n && c->status == CLG_OK; i++)
-        c->status = graph_add_value(c->graph, "", &parts[i]);
-    if (c->status == CLG_OK)
-        c->status = graph_add_node(c->graph, "", "Split", "", 2,
-                                   (value_id[]){grad_cotangent(c, 0), all}, n, parts, &made);
-    if (c->status == CLG_OK) {
-        node *split = &c->graph->nodes[made];
-        if (split->opset < GRAPH_ADDED_OPSET) split->opset = GRAPH_ADDED_OPSET;
-        split->label = c->node.label;
-        c->status = node_set_int(c->graph, made, "axis", axis);
-    }
-    for (size_t i = 0; i < n && c->status == CLG_OK; i++) grad_give(c, i, parts[i]);
+    grad_split(c, grad_cotangent(c, 0), axis, grad_concat(c, 0, n, sizes), n, parts);
+    for (size_t i = 0; i < n; i++) grad_give(c, i, parts[i]);
     memory_free(sizes);
 }
 
@@ -72,7 +60,7 @@ void grad_pass_split(grad_node *c)
         parts[k] = grad_cotangent(c, k);
         if (parts[k] != VALUE_NONE) continue;
         if (grad_out(c, k) == VALUE_NONE) {
-            grad_refuse(c, "it omits output %zu", k);
+            grad_refuse(c, "its output %zu is omitted", k);
             break;
         }
         parts[k] = grad_fill_like(c, grad_out(c, k), 0);
@@ -102,7 +90,7 @@ void grad_pass_slice(grad_node *c)
     grad_give(c, 0, grad_add_of(c, DOMAIN_INTERNAL, "SliceGrad", n_given, inputs));
 }
 
-/* The cotangent of a cotangent: the slice of it. */
+/* In second derivatives: the slice of the cotangent. */
 void grad_pass_slice_grad(grad_node *c)
 {
     value_id inputs[5] = {grad_cotangent(c, 0), VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE};
@@ -120,11 +108,11 @@ void grad_pass_dropout(grad_node *c)
     const bool never = c->row->since < 12 || grad_in(c, 2) == VALUE_NONE ||
                        (training && training->n_elements > 0 && tensor_get_int(training, 0) == 0);
     if (c->node.opset < 7 && node_int(&c->node, "is_test", 0) == 0) {
-        grad_refuse(c, "before opset 7 its mask is no bool");
+        grad_refuse(c, "before opset 7 its mask is not a bool");
     } else if (never) {
         grad_give(c, 0, g);
     } else if (!training) {
-        grad_refuse(c, "training_mode is not known before the run");
+        grad_refuse(c, "training_mode is not known");
     } else {
         const value_id ratio = grad_in(c, 1) == VALUE_NONE ? grad_number(c, 0.5) : grad_in(c, 1);
         const value_id cast =

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements what the functions of the gradients' vocabulary share (grad_rule.h).
+ * Implements the functions that rules share (grad_rule.h).
  */
 #include "ops/grad/grad_rule.h"
+
+#include "base/cancel.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +22,14 @@ void grad_refuse(grad_node *c, const char *format, ...)
     va_end(args);
     c->status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%s has no gradient: %s",
                           node_text(&c->node, text), why);
+}
+
+bool grad_has_room(grad_node *c, size_t n_more)
+{
+    if (c->status == CLG_OK) c->status = cancel_check("differentiating the graph");
+    if (c->graph->n_nodes > GRAD_MAX_NODES || n_more > GRAD_MAX_NODES - c->graph->n_nodes)
+        grad_refuse(c, "its gradient would make a graph of more than %d nodes", GRAD_MAX_NODES);
+    return c->status == CLG_OK;
 }
 
 value_id grad_in(const grad_node *c, size_t i)
@@ -55,14 +65,29 @@ value_id grad_cotangent(const grad_node *c, size_t k)
 
 const value_fact *grad_fact(const grad_node *c, value_id v)
 {
+    return grad_values_fact(c->values, v);
+}
+
+const value_fact *grad_values_fact(const void *user, value_id v)
+{
     static const value_fact unknown = {.dims = {.rank = RANK_UNKNOWN}};
-    return v < c->n_facts ? &c->facts[v] : &unknown;
+    const grad_values *values = user;
+    while (v < values->base) values = values->around;
+    return v - values->base < values->n ? &values->facts[v - values->base] : &unknown;
+}
+
+bool grad_depends(const grad_values *values, value_id v)
+{
+    if (v >= values->base) return v - values->base < values->n && values->depends[v - values->base];
+    for (size_t i = 0; i < values->n_xs; i++)
+        if (values->xs[i] == v) return true;
+    return false;
 }
 
 bool grad_wants(const grad_node *c, size_t i)
 {
     const value_id v = grad_in(c, i);
-    return v != VALUE_NONE && c->depends[v];
+    return v != VALUE_NONE && grad_depends(c->values, v);
 }
 
 int grad_rank(grad_node *c, size_t i)
@@ -142,6 +167,30 @@ value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n, con
     return v;
 }
 
+/* Copies the attributes whose names are in the list, or those whose names are not. */
+static value_id copy_attributes(grad_node *c, value_id v, size_t n, const char *const *names,
+                                bool listed)
+{
+    for (size_t i = 0; i < c->node.n_attributes && c->status == CLG_OK; i++) {
+        const graph_attribute *a = &c->node.attributes[i];
+        bool is_listed = false;
+        for (size_t k = 0; k < n; k++) is_listed = is_listed || strcmp(a->name, names[k]) == 0;
+        if (is_listed == listed)
+            c->status = node_add_attribute(c->graph, c->graph->values[v].producer, a);
+    }
+    return v;
+}
+
+value_id grad_copy_attributes(grad_node *c, value_id v, size_t n, const char *const *names)
+{
+    return copy_attributes(c, v, n, names, true);
+}
+
+value_id grad_copy_other_attributes(grad_node *c, value_id v, size_t n, const char *const *names)
+{
+    return copy_attributes(c, v, n, names, false);
+}
+
 /* Returns a constant of this shape, which has as many elements as there are numbers. */
 static value_id add_constant(grad_node *c, clg_dtype dtype, const shape *dims,
                              const double *numbers)
@@ -209,6 +258,15 @@ value_id grad_size_along(grad_node *c, value_id v, int64_t axis)
     if (dims->rank != RANK_UNKNOWN && at >= 0 && at < dims->rank && dims->dims[at] != DIM_UNKNOWN)
         return grad_list(c, 1, &dims->dims[at]);
     return GRAD_ADD(c, "Gather", GRAD_ADD(c, "Shape", v), grad_list(c, 1, &axis));
+}
+
+value_id grad_size_of_axes(grad_node *c, value_id v, int64_t from, int64_t to)
+{
+    value_id product = grad_list(c, 1, &(int64_t){1});
+    for (int64_t axis = from; axis < to; axis++)
+        product = axis == from ? grad_size_along(c, v, axis)
+                               : GRAD_ADD(c, "Mul", product, grad_size_along(c, v, axis));
+    return product;
 }
 
 value_id grad_fill_like(grad_node *c, value_id like, double number)
@@ -319,7 +377,8 @@ value_id grad_reshape(grad_node *c, value_id v, size_t n, const int64_t *dims)
 
 value_id grad_reshape_to(grad_node *c, value_id v, size_t n, const value_id *lists)
 {
-    return GRAD_ADD(c, "Reshape", v, grad_concat(c, 0, n, lists));
+    const value_id made = GRAD_ADD(c, "Reshape", v, grad_concat(c, 0, n, lists));
+    return grad_set_int(c, grad_of_opset(c, made, 14), "allowzero", 1);
 }
 
 value_id grad_concat(grad_node *c, int64_t axis, size_t n, const value_id *parts)
@@ -337,6 +396,27 @@ value_id grad_slice(grad_node *c, value_id v, int64_t axis, int64_t from, int64_
 value_id grad_slice_at(grad_node *c, value_id v, int64_t axis, value_id from, value_id to)
 {
     return GRAD_ADD(c, "Slice", v, from, to, grad_list(c, 1, &axis));
+}
+
+value_id grad_pick(grad_node *c, value_id v, int64_t axis, int64_t at)
+{
+    return GRAD_ADD(c, "Squeeze", grad_slice(c, v, axis, at, at + 1, 1), grad_list(c, 1, &axis));
+}
+
+void grad_split(grad_node *c, value_id v, int64_t axis, value_id sizes, size_t n, value_id *out)
+{
+    const value_id inputs[2] = {v, sizes};
+    node_id made = NODE_NONE;
+    for (size_t i = 0; i < n; i++) out[i] = VALUE_NONE;
+    for (size_t i = 0; i < n && c->status == CLG_OK; i++)
+        c->status = graph_add_value(c->graph, "", &out[i]);
+    if (c->status == CLG_OK)
+        c->status = graph_add_node(c->graph, "", "Split", "", 2, inputs, n, out, &made);
+    if (c->status != CLG_OK) return;
+    node *split = &c->graph->nodes[made];
+    if (split->opset < GRAPH_ADDED_OPSET) split->opset = GRAPH_ADDED_OPSET;
+    split->label = c->node.label;
+    c->status = node_set_int(c->graph, made, "axis", axis);
 }
 
 value_id grad_indices(grad_node *c, value_id size)

@@ -120,22 +120,27 @@ static void give_predicted(grad_node *c, int rank)
     }
 }
 
+static bool has_channels(grad_node *c)
+{
+    if (node_int(&c->node, "spatial", 1) == 0) grad_refuse(c, "spatial 0 has no rule");
+    return c->status == CLG_OK;
+}
+
+void grad_pass_batchnorm_train(grad_node *c)
+{
+    const int rank = grad_rank(c, 0);
+    if (has_channels(c)) give_trained(c, rank);
+}
+
 void grad_pass_batchnorm(grad_node *c)
 {
     const int rank = grad_rank(c, 0);
-    if (c->node.opset < 7 && c->node.domain[0] == '\0') {
+    if (c->node.opset < 7)
         grad_refuse(c, "before opset 7 it has no rule");
-        return;
-    }
-    if (node_int(&c->node, "spatial", 1) == 0) {
-        grad_refuse(c, "with spatial 0 each element has its own statistics");
-        return;
-    }
-    if (norm_batch_trains(&c->node)) {
-        give_trained(c, rank);
-        return;
-    }
-    give_predicted(c, rank);
+    else if (norm_batch_trains(&c->node))
+        grad_pass_batchnorm_train(c);
+    else if (has_channels(c))
+        give_predicted(c, rank);
 }
 
 void grad_pass_instancenorm(grad_node *c)
@@ -151,12 +156,10 @@ void grad_pass_instancenorm(grad_node *c)
 /* Returns v, of the shape of input 0, as [N, groups, elements of a group]. */
 static value_id in_groups(grad_node *c, value_id v, int64_t n_groups)
 {
-    const shape *dims = &grad_fact(c, grad_in(c, 0))->dims;
-    int64_t to[3] = {0, n_groups, 1}; /* 0: as it is */
-    for (int i = 1; i < dims->rank && to[2] >= 0; i++)
-        to[2] = dims->dims[i] == DIM_UNKNOWN ? -1 : to[2] * dims->dims[i];
-    if (to[2] > 0) to[2] /= n_groups;
-    return GRAD_ADD(c, "Reshape", v, grad_list(c, 3, to));
+    const value_id x = grad_in(c, 0), groups = grad_list(c, 1, &n_groups);
+    const value_id in_group =
+        GRAD_ADD(c, "Div", grad_size_of_axes(c, x, 1, grad_rank(c, 0)), groups);
+    return grad_reshape_to(c, v, 3, (value_id[]){grad_size_along(c, x, 0), groups, in_group});
 }
 
 /* Up to opset 20 scale and bias have a number for each group, then one for each channel. */
@@ -192,7 +195,7 @@ static bool set_rows(grad_node *c, statistics *s, int64_t axis, int rank)
 {
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) {
-        grad_refuse(c, "axis does not fit the input");
+        grad_refuse(c, "axis is out of range");
         return false;
     }
     for (int64_t i = axis; i < rank; i++) s->axes[s->n_axes++] = i;
@@ -204,7 +207,7 @@ static void give_rows(grad_node *c, bool centred)
     statistics s = {.centred = centred};
     const value_id g = grad_cotangent(c, 0), scale = grad_in(c, 1);
     if (grad_cotangent(c, 1) != VALUE_NONE || grad_cotangent(c, 2) != VALUE_NONE) {
-        grad_refuse(c, "the result depends on its mean or deviation");
+        grad_refuse(c, "the gradients of its outputs Mean and InvStdDev have no rule");
         return;
     }
     if (!set_rows(c, &s, node_int(&c->node, "axis", -1), grad_rank(c, 0))) return;

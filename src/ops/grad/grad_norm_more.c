@@ -5,7 +5,7 @@
  */
 #include "ops/grad/grad_rule.h"
 
-/* Returns v, or 1 where it is 0: what is divided by it is 0 there. */
+/* Returns v, or 1 where it is 0, as a divisor of numbers that are 0 there. */
 static value_id not_0(grad_node *c, value_id v)
 {
     return GRAD_ADD(c, "Where", GRAD_ADD(c, "Equal", v, grad_number(c, 0)), grad_number(c, 1), v);
@@ -59,7 +59,7 @@ void grad_pass_mean_variance(grad_node *c)
 /* ---- LRN ------------------------------------------------------------------------------------- */
 
 /* Returns the sum of v over the `size` channels around each one divided by `size`, as an average
- * over axis 2 of [N, 1, C, ...]; or the transposed of it. */
+ * over axis 2 of [N, 1, C, ...]; or the transpose of that. */
 static value_id average_channels(grad_node *c, value_id v, int rank, int64_t size, bool transposed)
 {
     const int64_t before = (size - 1) / 2, after = size - 1 - before, one = 1;
@@ -76,7 +76,7 @@ static value_id average_channels(grad_node *c, value_id v, int rank, int64_t siz
 }
 
 /* y = x s^-beta, s = bias + alpha average(x^2): the cotangent of x is
- * g s^-beta - 2 alpha beta x transposed average(g x s^(-beta-1)). */
+ * g s^-beta - 2 alpha beta x transpose of average(g x s^(-beta-1)). */
 void grad_pass_lrn(grad_node *c)
 {
     const int rank = grad_rank(c, 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rules of Pad and CenterCropPad. Modes that repeat elements gather them along each axis by a list
- * of places, which is the padded list of all places; their rule adds rows at these.
+ * Rules of Pad and CenterCropPad. Modes that repeat elements are gathers along each axis, whose
+ * indices are the padded list of all indices; their rule adds rows at these indices.
  */
 #include "ops/grad/grad_rule.h"
 
 #include <string.h>
 
-/* Takes the padding off again; the padding's constant has what is outside. */
+/* Removes the padding; the gradient of the padding's constant is the sum of what is removed. */
 static void give_constant(grad_node *c, value_id pads, value_id axes)
 {
     const value_id g = grad_cotangent(c, 0), zero = grad_number(c, 0);
@@ -23,7 +23,8 @@ static void give_constant(grad_node *c, value_id pads, value_id axes)
     grad_give(c, 2, grad_reshape_like(c, sum, grad_in(c, 2)));
 }
 
-/* Returns v with the padding of one axis added to what it repeats. pads: a list of two numbers. */
+/* Returns v with the padding of one axis added to the elements that it repeats. pads: a list of two
+ * numbers. */
 static value_id add_repeated(grad_node *c, value_id v, int rank, int axis, value_id pads)
 {
     const value_id size = grad_size_along(c, grad_in(c, 0), axis);
@@ -47,7 +48,7 @@ static void give_repeated(grad_node *c, value_id pads, value_id axes)
     value_id v = grad_cotangent(c, 0);
     for (; axes == VALUE_NONE && n < (size_t)rank; n++) named[n] = (int64_t)n;
     if (axes != VALUE_NONE && !grad_ints(c, 3, NULL, named, &n)) {
-        grad_refuse(c, "the axes are not known before the run");
+        grad_refuse(c, "its axes are not known");
         return;
     }
     if (known && n_numbers != 2 * n) {
@@ -59,7 +60,7 @@ static void give_repeated(grad_node *c, value_id pads, value_id axes)
                       both[2] = {(int64_t)i, (int64_t)(n + i)};
         if (known && numbers[i] == 0 && numbers[n + i] == 0) continue;
         if (axis < 0 || axis >= rank) {
-            grad_refuse(c, "an axis does not fit the input");
+            grad_refuse(c, "an axis is out of range");
             return;
         }
         v = add_repeated(c, v, rank, (int)axis, GRAD_ADD(c, "Gather", pads, grad_list(c, 2, both)));

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Returns whether `other`, whose shape may not be known whole, cannot make the shape of a result
- * that it shares with `like` by broadcasting larger than that of `like`. */
+/* Returns whether broadcasting `like` with `other`, of which sizes may be unknown, is known to give
+ * the shape of `like`. */
 static bool cannot_extend(const shape *like, const shape *other)
 {
     if (like->rank == RANK_UNKNOWN || other->rank == RANK_UNKNOWN || other->rank > like->rank)

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rules of poolings. The internal operators MaxPoolGrad, AveragePoolGrad and SumPoolGrad
- * (ops/vision/op_pool_grad.c) give each element what the windows that contain it have for it; their
- * own rules, for second derivatives, are poolings again. Of equal maxima the first gets all, as in
- * PyTorch.
+ * (ops/vision/op_pool_grad.c) sum, for each element, the contributions of the windows that contain
+ * it; their own rules, for second derivatives, are poolings again. The first of equal maxima gets
+ * the whole cotangent, as in PyTorch.
  */
 #include "ops/grad/grad_rule.h"
 
 /* ---- windows --------------------------------------------------------------------------------- */
-
-/* Copies an attribute of the node, if it has it, to the node that computes v. */
-static void copy_attribute(grad_node *c, value_id v, const char *name)
-{
-    const graph_attribute *a = node_attribute(&c->node, name);
-    if (a && c->status == CLG_OK)
-        c->status = node_add_attribute(c->graph, c->graph->values[v].producer, a);
-}
 
 /* Copies the node's window to the node that computes v; returns v. */
 static value_id with_window(grad_node *c, value_id v)
 {
     static const char *const names[] = {"auto_pad", "dilations", "kernel_shape",
                                         "pads",     "strides",   "ceil_mode"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) copy_attribute(c, v, names[i]);
-    return v;
+    return grad_copy_attributes(c, v, sizeof names / sizeof *names, names);
+}
+
+/* Copies the attribute that says whether an average counts padding; returns v. */
+static value_id with_count(grad_node *c, value_id v)
+{
+    return grad_copy_attributes(c, v, 1, (const char *const[]){"count_include_pad"});
 }
 
 /* Returns a pooling of v with the node's window. */
@@ -103,7 +100,7 @@ static value_id cut_to_covered(grad_node *c, value_id g)
     return GRAD_ADD(c, "Slice", g, none, ends, along);
 }
 
-/* Picks what the elements became; zeros that output_shape appends are cut off before. */
+/* Gathers the cotangents at the indices, after removing the zeros that output_shape appends. */
 void grad_pass_max_unpool(grad_node *c)
 {
     const int64_t all = -1;
@@ -117,16 +114,12 @@ void grad_pass_max_unpool(grad_node *c)
 
 void grad_pass_average_pool(grad_node *c)
 {
-    const value_id v = spread(c, "AveragePoolGrad", grad_cotangent(c, 0));
-    copy_attribute(c, v, "count_include_pad");
-    grad_give(c, 0, v);
+    grad_give(c, 0, with_count(c, spread(c, "AveragePoolGrad", grad_cotangent(c, 0))));
 }
 
 void grad_pass_average_pool_grad(grad_node *c)
 {
-    const value_id v = pool(c, "AveragePool", grad_cotangent(c, 0));
-    copy_attribute(c, v, "count_include_pad");
-    grad_give(c, 0, v);
+    grad_give(c, 0, with_count(c, pool(c, "AveragePool", grad_cotangent(c, 0))));
 }
 
 /* ---- LpPool and GlobalLpPool: y = (sum of |x|^p)^(1/p) --------------------------------------- */
@@ -168,13 +161,13 @@ void grad_pass_global_lp_pool(grad_node *c)
     grad_give(c, 0, GRAD_ADD(c, "Mul", of_power(c, p), of_sum(c, p)));
 }
 
-/* Returns the sum of each window of v, none of which is negative. */
+/* Returns the sum of each window of v, whose elements are not negative. */
 static value_id sum_windows(grad_node *c, value_id v)
 {
     return grad_set_int(c, pool(c, "LpPool", v), "p", 1);
 }
 
-/* clgraph.SumPoolGrad: sums windows, positive and negative elements apart. */
+/* clgraph.SumPoolGrad: sums the windows, separately for positive and negative elements. */
 void grad_pass_sum_pool_grad(grad_node *c)
 {
     const value_id g = grad_cotangent(c, 0);

@@ -5,8 +5,8 @@
  */
 #include "ops/grad/grad_rule.h"
 
-/* Returns alpha a b, of operands of rank 2 or more, each transposed in its last two axes if so
- * asked. */
+/* Returns alpha a b, of operands of rank 2 or more, each transposed in its last two axes if its
+ * flag is set. */
 static value_id product(grad_node *c, value_id a, bool transpose_a, value_id b, bool transpose_b,
                         float alpha)
 {
@@ -21,11 +21,6 @@ static value_id product(grad_node *c, value_id a, bool transpose_a, value_id b, 
 static value_id rows_of(grad_node *c, value_id v)
 {
     return grad_set_int(c, GRAD_ADD(c, "Flatten", v), "axis", -1);
-}
-
-static value_id unsqueeze(grad_node *c, value_id v, int64_t axis)
-{
-    return GRAD_ADD(c, "Unsqueeze", v, grad_list(c, 1, &axis));
 }
 
 /* A product, MatMul or FusedMatMul: operands and cotangent as matrices or stacks of them. */
@@ -45,7 +40,7 @@ static value_id cotangent_of_a(grad_node *c, const matrices *m, bool is_stack)
 static value_id cotangent_of_b(grad_node *c, const matrices *m, bool is_stack)
 {
     value_id a = m->a, g = m->g;
-    /* one product over all rows of a, not one for each of its matrices and then their sum */
+    /* one product over all rows of a rather than the sum of one product for each matrix of a */
     const bool by_rows = !is_stack && !m->transpose_a;
     if (by_rows) {
         a = rows_of(c, a);
@@ -65,18 +60,19 @@ void grad_pass_matmul(grad_node *c)
                   .transpose_a = node_int(&c->node, "transA", 0) != 0,
                   .transpose_b = node_int(&c->node, "transB", 0) != 0,
                   .alpha = node_float(&c->node, "alpha", 1.0f)};
+    const int64_t front = 0, after = 1, last = -1, before_last = -2;
     const int rank_a = grad_rank(c, 0), rank_b = grad_rank(c, 1);
     if (node_int(&c->node, "transBatchA", 0) != 0 || node_int(&c->node, "transBatchB", 0) != 0)
-        grad_refuse(c, "transBatchA and transBatchB move other axes");
+        grad_refuse(c, "transBatchA and transBatchB have no rule");
     if ((m.transpose_a && rank_a == 1) || (m.transpose_b && rank_b == 1))
-        grad_refuse(c, "a vector is transposed");
+        grad_refuse(c, "transA or transB of a vector has no rule");
     if (rank_b == 1) {
-        m.b = unsqueeze(c, m.b, 1);
-        m.g = unsqueeze(c, m.g, -1);
+        m.b = grad_unsqueeze(c, m.b, 1, &after);
+        m.g = grad_unsqueeze(c, m.g, 1, &last);
     }
     if (rank_a == 1) {
-        m.a = unsqueeze(c, m.a, 0);
-        m.g = unsqueeze(c, m.g, -2);
+        m.a = grad_unsqueeze(c, m.a, 1, &front);
+        m.g = grad_unsqueeze(c, m.g, 1, &before_last);
     }
     if (grad_wants(c, 0)) {
         const value_id made = cotangent_of_a(c, &m, rank_b > 2);

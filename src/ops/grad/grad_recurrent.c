@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rules of RNN, GRU and LSTM: the cells of all time steps, one after the other, in their
- * equations. The number of steps must be known.
+ * The rules of RNN, GRU and LSTM: the cells of all time steps, unrolled, by their equations. The
+ * number of steps must be known.
  *
  * Gates are in ONNX's order: i for RNN, i o f c for LSTM, z r h for GRU. Letters: T steps, B batch,
  * H hidden units, G gates.
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { MAX_STEPS = 1024, MAX_GATES = 4 };
+enum { MAX_STEPS = 1024, MAX_GATES = 4, NODES_PER_STEP = 32 /* about: forward and backward */ };
 
 typedef struct cells {
     recurrent_desc desc;
@@ -30,31 +30,9 @@ typedef struct cells {
 /* Splits v along an axis into n parts of `size` elements. */
 static void split(grad_node *c, value_id v, int64_t axis, size_t n, int64_t size, value_id *out)
 {
-    node_id made = NODE_NONE;
-    int64_t *sizes = memory_zalloc(n, sizeof *sizes);
-    if (!sizes && c->status == CLG_OK) c->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n; i++) out[i] = VALUE_NONE;
-    for (size_t i = 0; i < n && c->status == CLG_OK; i++) {
-        sizes[i] = size;
-        c->status = graph_add_value(c->graph, "", &out[i]);
-    }
-    const value_id list = c->status == CLG_OK ? grad_list(c, n, sizes) : VALUE_NONE;
-    if (c->status == CLG_OK)
-        c->status =
-            graph_add_node(c->graph, "", "Split", "", 2, (value_id[]){v, list}, n, out, &made);
-    if (c->status == CLG_OK) {
-        node *added = &c->graph->nodes[made];
-        if (added->opset < GRAPH_ADDED_OPSET) added->opset = GRAPH_ADDED_OPSET;
-        added->label = c->node.label;
-        c->status = node_set_int(c->graph, made, "axis", axis);
-    }
-    memory_free(sizes);
-}
-
-/* Returns entry `at` along an axis, without the axis. */
-static value_id pick(grad_node *c, value_id v, int64_t axis, int64_t at)
-{
-    return GRAD_ADD(c, "Squeeze", grad_slice(c, v, axis, at, at + 1, 1), grad_list(c, 1, &axis));
+    int64_t sizes[MAX_STEPS];
+    for (size_t i = 0; i < n; i++) sizes[i] = size;
+    grad_split(c, v, axis, grad_list(c, n, sizes), n, out);
 }
 
 static value_id add(grad_node *c, value_id a, value_id b)
@@ -103,7 +81,7 @@ static value_id rnn_cell(grad_node *c, cells *w, value_id x)
     return activate(c, w, 0, add(c, x, GRAD_ADD(c, "MatMul", w->h, w->r)));
 }
 
-/* Sets *out_c too. */
+/* Returns the next h; sets *out_c to the next c. */
 static value_id lstm_cell(grad_node *c, cells *w, value_id x, value_id *out_c)
 {
     value_id gates[MAX_GATES];
@@ -137,8 +115,8 @@ static value_id gru_cell(grad_node *c, cells *w, value_id x)
     return add(c, multiply(c, rest_of(c, z), fresh), multiply(c, z, w->h));
 }
 
-/* Goes from the state before step t to that after it; a sequence that has no such step keeps its
- * state, and gives zeros. */
+/* Computes the state after step t from that before it. A sequence without such a step keeps its
+ * state and outputs zeros. */
 static void go_step(grad_node *c, cells *w, size_t t)
 {
     value_id next_c = VALUE_NONE;
@@ -164,7 +142,7 @@ static void go_step(grad_node *c, cells *w, size_t t)
 static value_id initial(grad_node *c, const cells *w, value_id x, size_t i)
 {
     if (grad_in(c, i) != VALUE_NONE)
-        return pick(c, grad_in(c, i), w->desc.batch_first ? 1 : 0, w->direction);
+        return grad_pick(c, grad_in(c, i), w->desc.batch_first ? 1 : 0, w->direction);
     const value_id dims[2] = {grad_size_along(c, x, 1), grad_list(c, 1, &w->hidden)};
     return grad_fill(c, grad_concat(c, 0, 2, dims), grad_fact(c, grad_in(c, IN_X))->dtype, 0);
 }
@@ -175,14 +153,14 @@ static void start(grad_node *c, cells *w, value_id x)
     static const int64_t swap[2] = {1, 0}, front = 0;
     const int64_t all = w->desc.n_gates * w->hidden, before_h = 2 * w->hidden;
     const bool is_gru = w->desc.cell == CELL_GRU || w->desc.cell == CELL_GRU_LINEAR;
-    const value_id wt = grad_permute(c, pick(c, grad_in(c, IN_W), 0, w->direction), 2, swap),
-                   rt = grad_permute(c, pick(c, grad_in(c, IN_R), 0, w->direction), 2, swap);
+    const value_id wt = grad_permute(c, grad_pick(c, grad_in(c, IN_W), 0, w->direction), 2, swap),
+                   rt = grad_permute(c, grad_pick(c, grad_in(c, IN_R), 0, w->direction), 2, swap);
     value_id sums = GRAD_ADD(c, "MatMul", x, wt);
     w->r = is_gru ? grad_slice(c, rt, 1, 0, before_h, 1) : rt;
     w->r_h = is_gru ? grad_slice(c, rt, 1, before_h, all, 1) : VALUE_NONE;
     w->bias_r_h = VALUE_NONE;
     if (grad_in(c, IN_B) != VALUE_NONE) {
-        const value_id b = pick(c, grad_in(c, IN_B), 0, w->direction);
+        const value_id b = grad_pick(c, grad_in(c, IN_B), 0, w->direction);
         value_id of_r = grad_slice(c, b, 0, all, 2 * all, 1);
         if (w->desc.cell == CELL_GRU_LINEAR) {
             w->bias_r_h = grad_slice(c, of_r, 0, before_h, all, 1);
@@ -194,7 +172,8 @@ static void start(grad_node *c, cells *w, value_id x)
     }
     const bool has_peep = w->desc.cell == CELL_LSTM && grad_in(c, IN_P) != VALUE_NONE;
     for (int i = 0; i < 3; i++) w->peep[i] = VALUE_NONE;
-    if (has_peep) split(c, pick(c, grad_in(c, IN_P), 0, w->direction), 0, 3, w->hidden, w->peep);
+    if (has_peep)
+        split(c, grad_pick(c, grad_in(c, IN_P), 0, w->direction), 0, 3, w->hidden, w->peep);
     split(c, sums, 0, (size_t)w->n_steps, 1, w->steps);
     for (int64_t t = 0; t < w->n_steps; t++)
         w->steps[t] = GRAD_ADD(c, "Squeeze", w->steps[t], grad_list(c, 1, &front));
@@ -208,7 +187,7 @@ static void go_through(grad_node *c, cells *w, value_id x, value_id out[3])
     const int64_t front = 0, both[2] = {0, 1};
     const bool reverse = w->desc.direction == DIRECTION_REVERSE || w->direction == 1;
     start(c, w, x);
-    for (int64_t t = 0; t < w->n_steps && c->status == CLG_OK; t++)
+    for (int64_t t = 0; t < w->n_steps && grad_has_room(c, 0); t++)
         go_step(c, w, (size_t)(reverse ? w->n_steps - 1 - t : t));
     for (int64_t t = 0; t < w->n_steps && c->status == CLG_OK; t++)
         w->steps[t] = grad_unsqueeze(c, w->steps[t], 2, both);
@@ -234,7 +213,8 @@ static bool read_cells(grad_node *c, cells *w)
     else if (w->n_steps < 1 || w->n_steps > MAX_STEPS)
         grad_refuse(c, "it has %lld time steps, and 1 to %d are supported", (long long)w->n_steps,
                     MAX_STEPS);
-    return c->status == CLG_OK;
+    return c->status == CLG_OK &&
+           grad_has_room(c, (size_t)(w->n_steps * w->desc.n_dirs) * NODES_PER_STEP);
 }
 
 /* Sets which steps belong to each sequence. */

@@ -5,7 +5,7 @@
  */
 #include "ops/grad/grad_rule.h"
 
-/* Returns a cotangent of the reduction's output with an axis of size 1 where one was reduced. */
+/* Returns a cotangent of the reduction's output with the reduced axes, of size 1. */
 static value_id with_reduced_axes(grad_node *c, value_id g)
 {
     int64_t axes[OP_MAX_INTS];
@@ -17,7 +17,7 @@ static value_id with_reduced_axes(grad_node *c, value_id g)
     return grad_in(c, 1) == VALUE_NONE ? g : GRAD_ADD(c, "Unsqueeze", g, grad_in(c, 1));
 }
 
-/* Returns whether no axis is reduced: there are none, and the attribute says what that means. */
+/* Returns whether no axis is reduced: axes is empty, and noop_with_empty_axes is set. */
 static bool reduces_nothing(const grad_node *c)
 {
     int64_t axes[OP_MAX_INTS];
@@ -77,7 +77,7 @@ void grad_pass_reduce_prod(grad_node *c)
         return;
     }
     if ((!known && grad_in(c, 1) != VALUE_NONE) || (known && n > CLG_MAX_RANK)) {
-        grad_refuse(c, "the axes are not known before the run");
+        grad_refuse(c, "its axes are not known");
         return;
     }
     if (whole) { /* all elements are one row */

@@ -39,7 +39,7 @@ static bool read_node(grad_node *c, int rank, resizing *r)
     const int64_t *axes = node_ints(&c->node, "axes", &n);
     *r = (resizing){VALUE_NONE, VALUE_NONE, VALUE_NONE, NULL, {0}, axes ? n : (size_t)rank};
     if (r->n_axes > (size_t)rank) {
-        grad_refuse(c, "axes names more axes than there are");
+        grad_refuse(c, "axes has more entries than the input has axes");
         return false;
     }
     for (size_t i = 0; i < r->n_axes; i++) {
@@ -56,7 +56,7 @@ static bool read_node(grad_node *c, int rank, resizing *r)
     }
     if (r->sizes != VALUE_NONE &&
         strcmp(node_string(&c->node, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
-        grad_refuse(c, "its sizes keep an aspect ratio");
+        grad_refuse(c, "keep_aspect_ratio_policy other than stretch has no rule");
     if (!r->scale_list && r->sizes == VALUE_NONE && !is_given(c, r->scales))
         grad_refuse(c, "neither scales nor sizes is given");
     return c->status == CLG_OK;
@@ -84,7 +84,8 @@ static void check_rounding(grad_node *c, const resizing *r)
         enlarges = enlarges || scale > 1;
     }
     if (!known || (shrinks && enlarges))
-        grad_refuse(c, "it may shrink one axis and enlarge another, before opset 11");
+        grad_refuse(
+            c, "before opset 11 scales that may shrink one axis and enlarge another have no rule");
 }
 
 /* Returns whether the k-th axis stays as it is. */
@@ -97,13 +98,8 @@ static bool stays(const grad_node *c, const resizing *r, size_t k)
     return n != DIM_UNKNOWN && y->rank == x->rank && y->dims[r->axes[k]] == n;
 }
 
-static value_id concat(grad_node *c, size_t n, const value_id *parts)
-{
-    return grad_set_int(c, grad_add(c, "Concat", n, parts), "axis", 0);
-}
-
-/* Returns element k of a list, as a list. */
-static value_id pick(grad_node *c, value_id list, size_t k)
+/* Returns element k of a list, as a list of one. */
+static value_id element_of(grad_node *c, value_id list, size_t k)
 {
     return GRAD_ADD(c, "Gather", list, grad_list(c, 1, &(int64_t){(int64_t)k}));
 }
@@ -111,22 +107,15 @@ static value_id pick(grad_node *c, value_id list, size_t k)
 /* Returns `first`, a list, followed by element k of a list. */
 static value_id second(grad_node *c, value_id first, value_id list, size_t k)
 {
-    return concat(c, 2, (const value_id[]){first, pick(c, list, k)});
+    return grad_concat(c, 0, 2, (const value_id[]){first, element_of(c, list, k)});
 }
 
-/* Copies the attributes that say how an axis is resized to the node that computes v. */
-static void copy_attributes(grad_node *c, value_id v)
+/* Copies the attributes that say how an axis is resized to the node that computes v; returns v. */
+static value_id with_attributes(grad_node *c, value_id v)
 {
     static const char *const others[] = {"axes", "scales", "extrapolation_value",
                                          "keep_aspect_ratio_policy"};
-    for (size_t i = 0; i < c->node.n_attributes && c->status == CLG_OK; i++) {
-        bool is_other = false;
-        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-            is_other = is_other || strcmp(c->node.attributes[i].name, others[k]) == 0;
-        if (!is_other)
-            c->status =
-                node_add_attribute(c->graph, c->graph->values[v].producer, &c->node.attributes[i]);
-    }
+    return grad_copy_other_attributes(c, v, sizeof others / sizeof *others, others);
 }
 
 /* Returns the matrix of the k-th axis, [elements, results]: an identity matrix whose rows are
@@ -136,22 +125,22 @@ static value_id matrix_of(grad_node *c, const resizing *r, size_t k)
     const clg_dtype dtype = grad_fact(c, grad_out(c, 0))->dtype;
     const double zero = 0, one = 1;
     const value_id n = grad_size_along(c, grad_in(c, 0), r->axes[k]);
-    const value_id square = grad_fill(c, concat(c, 2, (const value_id[]){n, n}), dtype, 0);
+    const value_id square = grad_fill(c, grad_concat(c, 0, 2, (const value_id[]){n, n}), dtype, 0);
     value_id inputs[4] = {GRAD_ADD(c, "EyeLike", square), VALUE_NONE, VALUE_NONE, VALUE_NONE};
     const size_t at_scales = c->node.opset < 11 ? 1 : 2;
     if (r->roi != VALUE_NONE) {
         const clg_dtype as = grad_fact(c, r->roi)->dtype;
-        const value_id parts[4] = {grad_numbers(c, as, 1, &zero), pick(c, r->roi, k),
-                                   grad_numbers(c, as, 1, &one), pick(c, r->roi, r->n_axes + k)};
-        inputs[1] = concat(c, 4, parts);
+        const value_id parts[4] = {grad_numbers(c, as, 1, &zero), element_of(c, r->roi, k),
+                                   grad_numbers(c, as, 1, &one),
+                                   element_of(c, r->roi, r->n_axes + k)};
+        inputs[1] = grad_concat(c, 0, 4, parts);
     }
     if (r->sizes != VALUE_NONE)
         inputs[3] = second(c, n, r->sizes, k);
     else if (!r->scale_list)
         inputs[at_scales] = second(c, grad_numbers(c, CLG_FLOAT32, 1, &one), r->scales, k);
     const size_t n_inputs = r->sizes != VALUE_NONE ? 4 : r->scale_list ? 1 : at_scales + 1;
-    const value_id v = grad_add(c, c->node.op_type, n_inputs, inputs);
-    copy_attributes(c, v);
+    const value_id v = with_attributes(c, grad_add(c, c->node.op_type, n_inputs, inputs));
     if (c->status != CLG_OK) return v;
     node *made = &c->graph->nodes[c->graph->values[v].producer];
     made->opset = c->node.opset; /* which says what attributes mean */
@@ -189,7 +178,7 @@ void grad_pass_resize(grad_node *c)
     check_rounding(c, &r);
     for (size_t k = 0; k < r.n_axes && c->status == CLG_OK; k++) {
         if (r.axes[k] < 0 || r.axes[k] >= rank)
-            grad_refuse(c, "an axis does not fit the input");
+            grad_refuse(c, "an axis is out of range");
         else if (!stays(c, &r, k))
             v = contract(c, v, rank, (int)r.axes[k], matrix_of(c, &r, k));
     }

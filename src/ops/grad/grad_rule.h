@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The vocabulary in which the rows of the operator tables say how a gradient passes through an
- * operator (op_row.grad), and what its functions see. A rule adds nodes that compute the
- * cotangents of the node's inputs from those of its outputs: the cotangent of a value is the
- * gradient of the result with respect to it. See decision 68.
+ * Declares gradient rules (op_row.grad) and the functions from which they are made. A rule adds
+ * nodes that compute the cotangents of a node's inputs from those of its outputs: the cotangent of
+ * a value is the gradient of the result with respect to it. See decision 68.
  *
- * Rules use the operators of ONNX, and do not look at sizes, which may not be known yet: where they
- * need a shape, they add the node that reads it when the run is planned (grad_dims). They prefer
- * outputs to inputs, which forward kernels need not keep then. At points without a derivative they
- * follow PyTorch.
+ * Rules use the operators of ONNX. They do not depend on sizes, which may not be known yet: where
+ * they need a shape, they add a node that reads it when the run is planned (grad_dims). They use
+ * outputs rather than inputs where they can, so that forward kernels need not keep these. At points
+ * without a derivative they follow PyTorch.
  */
 #ifndef CLG_OPS_GRAD_RULE_H
 #define CLG_OPS_GRAD_RULE_H
 
 #include "ops/grad/grad.h"
+
+/* What a walk knows of values. Those before `base` are of the walk around it: a walk inside of a
+ * rule (grad_through) has those that the rule added, so that its cost is that of the rule's nodes.
+ */
+typedef struct grad_values {
+    const struct grad_values *around; /* NULL of the outermost walk, whose base is 0 */
+    value_id base;
+    size_t n;           /* values from base on; later ones are unknown */
+    value_fact *facts;  /* by value less base */
+    bool *depends;      /* likewise: on a value whose gradient is computed */
+    const value_id *xs; /* values before `base` whose gradients are computed */
+    size_t n_xs;
+} grad_values;
 
 /* A node through which the gradient passes. The functions below return values of the graph, and
  * VALUE_NONE after a failure, which `status` has; they accept VALUE_NONE then, so that a rule need
@@ -23,17 +35,17 @@ typedef struct grad_node {
     node_id id;
     node node; /* a copy: adding nodes moves the graph's */
     const op_row *row;
-    const value_fact *facts; /* by value, of those before the walk */
-    size_t n_facts;
-    const bool *depends;        /* by value: on what is differentiated for */
+    const grad_values *values;
+    value_id first_value;       /* the first that the rule adds */
     const value_id *cotangents; /* by output; VALUE_NONE: the result does not depend on it */
-    value_id *given;            /* by input: what grad_give got; preset to VALUE_NONE */
+    value_id *given;            /* by input: the cotangent set by grad_give; else VALUE_NONE */
     clg_status status;
 } grad_node;
 
 typedef void (*grad_function)(grad_node *c);
 
 #define GRAD_MAX_FORMULAS 3
+enum { GRAD_MAX_NODES = 1 << 20 }; /* of a graph and its gradients */
 
 /* How a gradient passes through an operator. */
 struct op_grad {
@@ -139,6 +151,7 @@ void grad_pass_space_to_depth(grad_node *c);
 void grad_pass_einsum(grad_node *c);
 /* grad_norm.c */
 void grad_pass_batchnorm(grad_node *c);
+void grad_pass_batchnorm_train(grad_node *c); /* clgraph.BatchNormTrain */
 void grad_pass_instancenorm(grad_node *c);
 void grad_pass_groupnorm(grad_node *c);
 void grad_pass_layernorm(grad_node *c);
@@ -178,6 +191,12 @@ void grad_pass_recurrent(grad_node *c); /* RNN, GRU and LSTM */
 void grad_pass_grid_sample(grad_node *c);
 void grad_pass_affine_grid(grad_node *c);
 void grad_pass_roi_align(grad_node *c);
+/* Returns linear interpolations of images x, [n, channels, height, width], as rows [M, channels].
+ * down, across: positions in elements, [M, 1] of this dtype; the first M / n are those of the first
+ * image. each: M / n, a list of one. Elements outside of the image are 0. At a position on an
+ * element the derivative is that towards the next element. */
+value_id grad_interpolate(grad_node *c, value_id x, value_id down, value_id across, value_id each,
+                          clg_dtype dtype);
 /* grad_fused.c */
 void grad_pass_fused_conv(grad_node *c);
 void grad_pass_fused_gemm(grad_node *c);
@@ -191,10 +210,13 @@ void grad_pass_stft(grad_node *c);
 void grad_pass_det(grad_node *c);
 void grad_pass_col2im(grad_node *c);
 
-/* ---- for the functions (grad_node.c) --------------------------------------------------------- */
+/* ---- for rules (grad_node.c) ----------------------------------------------------------------- */
 
 /* Sets the error that the gradient cannot pass, "node 'x' (Pad, opset 13): ...". */
 void grad_refuse(grad_node *c, const char *format, ...) CLG_PRINTF(2, 3);
+/* Returns whether n_more nodes may be added; refuses where the graph would have more than
+ * GRAD_MAX_NODES, or the work is cancelled. For rules that add many. */
+bool grad_has_room(grad_node *c, size_t n_more);
 /* Returns input i, or output k. */
 value_id grad_in(const grad_node *c, size_t i);
 value_id grad_out(const grad_node *c, size_t k);
@@ -202,10 +224,14 @@ value_id grad_out(const grad_node *c, size_t k);
 value_id grad_need_output(grad_node *c, size_t k);
 /* Returns the cotangent of output k; VALUE_NONE: the result does not depend on this output. */
 value_id grad_cotangent(const grad_node *c, size_t k);
+/* Returns whether a value depends on one whose gradient is computed. */
+bool grad_depends(const grad_values *values, value_id v);
 /* Returns whether the cotangent of input i is wanted. */
 bool grad_wants(const grad_node *c, size_t i);
 /* Returns what is known of a value; an absent fact for those that rules added. */
 const value_fact *grad_fact(const grad_node *c, value_id v);
+/* The same of a grad_values. */
+const value_fact *grad_values_fact(const void *values, value_id v);
 /* Returns the rank of input i; refuses, and returns 0, where it is not known. */
 int grad_rank(grad_node *c, size_t i);
 /* Returns the integers of a list: input i, if its elements are known, or the attribute where there
@@ -228,6 +254,11 @@ value_id grad_set_int(grad_node *c, value_id v, const char *name, int64_t number
 value_id grad_set_float(grad_node *c, value_id v, const char *name, float number);
 value_id grad_set_ints(grad_node *c, value_id v, const char *name, size_t n,
                        const int64_t *numbers);
+/* Copies the node's attributes of these names, as far as it has them, to the node that computes v;
+ * returns v. */
+value_id grad_copy_attributes(grad_node *c, value_id v, size_t n, const char *const *names);
+/* Copies all but those of these names. */
+value_id grad_copy_other_attributes(grad_node *c, value_id v, size_t n, const char *const *names);
 /* Returns a constant scalar with the dtype of output 0. */
 value_id grad_number(grad_node *c, double number);
 /* Returns a constant list of numbers. */
@@ -238,6 +269,8 @@ value_id grad_list(grad_node *c, size_t n, const int64_t *numbers);
 value_id grad_dims(grad_node *c, value_id v);
 /* Returns the size of a value along an axis, as a list of one int64. */
 value_id grad_size_along(grad_node *c, value_id v, int64_t axis);
+/* Returns the product of the sizes of v along axes `from` to `to` - 1, as a list of one int64. */
+value_id grad_size_of_axes(grad_node *c, value_id v, int64_t from, int64_t to);
 /* Returns a value of these dimensions, of which each element is `number`. */
 value_id grad_fill(grad_node *c, value_id dims, clg_dtype dtype, double number);
 /* Returns a value of the shape and dtype of `like` of which each element is `number`. */
@@ -250,8 +283,8 @@ value_id grad_reshape_like(grad_node *c, value_id v, value_id like);
 value_id grad_expand_like(grad_node *c, value_id v, value_id like);
 /* Returns a reduction of v over these axes, at least one, which stay with size 1. */
 value_id grad_reduce(grad_node *c, const char *op_type, value_id v, size_t n, const int64_t *axes);
-/* Returns the products of the elements of v before each one along an axis, a list or scalar of an
- * integer; with `reverse` of those after it. */
+/* Returns, for each element of v, the product of those before it along an axis, a scalar or list of
+ * one integer; with `reverse` of those after it. */
 value_id grad_products_before(grad_node *c, value_id v, value_id axis, bool reverse);
 /* Returns the mean of v, as grad_reduce. */
 value_id grad_mean(grad_node *c, value_id v, size_t n, const int64_t *axes);
@@ -283,13 +316,19 @@ value_id grad_unsqueeze(grad_node *c, value_id v, size_t n, const int64_t *axes)
 value_id grad_permute(grad_node *c, value_id v, size_t n, const int64_t *perm);
 /* Returns v reshaped; as Reshape has it, 0 keeps a size and -1 is what remains. */
 value_id grad_reshape(grad_node *c, value_id v, size_t n, const int64_t *dims);
-/* Returns v reshaped to the concatenation of lists of sizes. */
+/* Returns v reshaped to the concatenation of lists of sizes, which may be 0. A -1, what remains,
+ * must be the only size that may stand beside a 0: give the size itself elsewhere. */
 value_id grad_reshape_to(grad_node *c, value_id v, size_t n, const value_id *lists);
 value_id grad_concat(grad_node *c, int64_t axis, size_t n, const value_id *parts);
 /* Returns elements from, from + step, ... before `to` along an axis, as Slice has it. */
 value_id grad_slice(grad_node *c, value_id v, int64_t axis, int64_t from, int64_t to, int64_t step);
 /* Returns elements from `from` up to before `to`, lists of one int64, along an axis. */
 value_id grad_slice_at(grad_node *c, value_id v, int64_t axis, value_id from, value_id to);
+/* Returns entry `at` along an axis, without the axis. */
+value_id grad_pick(grad_node *c, value_id v, int64_t axis, int64_t at);
+/* Splits v along an axis into n parts, out, of the sizes in a list; sets them to VALUE_NONE after a
+ * failure. */
+void grad_split(grad_node *c, value_id v, int64_t axis, value_id sizes, size_t n, value_id *out);
 /* Returns 0, 1, ... size - 1 as int64; size is a list of one. */
 value_id grad_indices(grad_node *c, value_id size);
 

@@ -120,10 +120,9 @@ static void set_weights(grad_node *c, const sampler *s, value_id f, taps *t)
     t->weight[3] = cubic_far(c, s, GRAD_ADD(c, "Add", e, one));
 }
 
-/* Finds the taps of coordinates g, [M, 1], along an axis of this size, a scalar of int64. */
-static void find_taps(grad_node *c, const sampler *s, value_id g, value_id size, taps *t)
+/* Finds the taps of positions x, [M, 1], along an axis of this size, a scalar of int64. */
+static void find_taps(grad_node *c, const sampler *s, value_id x, value_id size, taps *t)
 {
-    const value_id x = position_of(c, s, g, size);
     const value_id below = GRAD_ADD(c, "Floor", x);
     const int64_t first = s->mode == CUBIC ? -1 : 0;
     t->n = s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : 4;
@@ -158,17 +157,13 @@ static sampler read_sampler(const grad_node *c)
                      .align = node_int(&c->node, "align_corners", 0) != 0};
 }
 
-/* Returns the index of the image of each place, times the elements of an image: int64 [M, 1]. */
-static value_id first_elements(grad_node *c, value_id grid, value_id plane)
+/* Returns the index of the image of each place, times the elements of an image: int64 [M, 1]. n,
+ * each: lists of one, the images and the places of each. */
+static value_id first_elements(grad_node *c, value_id n, value_id each, value_id plane)
 {
     const int64_t one = 1, all[2] = {-1, 1};
-    const value_id images = grad_indices(c, grad_size_along(c, grid, 0));
-    const value_id starts = GRAD_ADD(c, "Mul", images, plane);
-    /* as many as the grid has for each image: the grid's first coordinates, as integers of 0 */
-    const value_id rows =
-        grad_reshape(c, grid, 3, (const int64_t[]){0, -1, grad_fact(c, grid)->dims.rank - 2});
-    const value_id each = grad_size_along(c, rows, 1);
-    const value_id dims = grad_concat(c, 0, 2, (value_id[]){grad_size_along(c, grid, 0), each});
+    const value_id starts = GRAD_ADD(c, "Mul", grad_indices(c, n), plane);
+    const value_id dims = grad_concat(c, 0, 2, (value_id[]){n, each});
     const value_id column = grad_unsqueeze(c, starts, 1, &one);
     return grad_reshape(c, GRAD_ADD(c, "Expand", column, dims), 2, all);
 }
@@ -201,15 +196,52 @@ static value_id combine(grad_node *c, const sampler *s, const taps *all, int axi
     return sum;
 }
 
+/* Returns the size of x along an axis, as a scalar. */
+static value_id size_of(grad_node *c, value_id x, int64_t axis)
+{
+    return GRAD_ADD(c, "Squeeze", grad_size_along(c, x, axis));
+}
+
+/* Returns the samples of images x, [n, channels, sizes...], as rows [M, channels]. at: positions
+ * along each axis, [M, 1]; each: the places of an image, a list of one. */
+static value_id sample_rows(grad_node *c, const sampler *s, value_id x, const value_id *at,
+                            value_id each)
+{
+    taps all[MAX_AXES];
+    value_id strides[MAX_AXES], plane = grad_number_of(c, CLG_INT64, 1);
+    int64_t perm[MAX_AXES + 2] = {0};
+    const int64_t front = 0;
+    const value_id n = grad_size_along(c, x, 0);
+    for (int i = s->n_axes; i-- > 0;) {
+        const value_id size = size_of(c, x, 2 + i);
+        find_taps(c, s, at[i], size, &all[i]);
+        strides[i] = plane;
+        plane = GRAD_ADD(c, "Mul", plane, size);
+    }
+    for (int i = 0; i < s->n_axes; i++) perm[1 + i] = 2 + i;
+    perm[s->n_axes + 1] = 1;
+    const value_id elements = GRAD_ADD(c, "Mul", n, grad_unsqueeze(c, plane, 1, &front));
+    const value_id rows = grad_reshape_to(c, grad_permute(c, x, (size_t)s->n_axes + 2, perm), 2,
+                                          (value_id[]){elements, grad_size_along(c, x, 1)});
+    const value_id start = first_elements(c, n, each, plane);
+    return combine(c, s, all, 0, rows, start, VALUE_NONE, strides);
+}
+
+value_id grad_interpolate(grad_node *c, value_id x, value_id down, value_id across, value_id each,
+                          clg_dtype dtype)
+{
+    const sampler s = {.dtype = dtype, .mode = LINEAR, .padding = ZEROS, .n_axes = 2};
+    return sample_rows(c, &s, x, (value_id[]){down, across}, each);
+}
+
 /* Returns rows [M, channels] as the output, [N, channels, places...]. */
 static value_id as_output(grad_node *c, const sampler *s, value_id rows, value_id grid)
 {
     value_id lists[MAX_AXES + 2];
     int64_t perm[MAX_AXES + 2] = {0, s->n_axes + 1};
     size_t n = 0;
-    const int64_t all = -1;
     for (int i = 0; i <= s->n_axes; i++) lists[n++] = grad_size_along(c, grid, i);
-    lists[n++] = grad_list(c, 1, &all);
+    lists[n++] = grad_size_along(c, grad_in(c, 0), 1);
     for (int i = 0; i < s->n_axes; i++) perm[2 + i] = 1 + i;
     return grad_permute(c, grad_reshape_to(c, rows, n, lists), n, perm);
 }
@@ -219,32 +251,21 @@ void grad_pass_grid_sample(grad_node *c)
     const size_t first = c->graph->n_nodes;
     const value_id x = grad_in(c, 0), grid = grad_in(c, 1);
     sampler s = read_sampler(c);
-    taps all[MAX_AXES];
-    value_id strides[MAX_AXES], plane = grad_number_of(c, CLG_INT64, 1);
+    value_id at[MAX_AXES];
     s.n_axes = grad_rank(c, 0) - 2;
     if (s.n_axes < 1 || s.n_axes > MAX_AXES || grad_rank(c, 1) != s.n_axes + 2) {
-        grad_refuse(c, "its images have %d axes", s.n_axes);
+        grad_refuse(c, "its images have %d spatial axes, and 1 to 3 are supported", s.n_axes);
         return;
     }
     const value_id places = grad_reshape(c, grid, 2, (const int64_t[]){-1, s.n_axes});
-    for (int i = s.n_axes; i-- > 0;) {
+    for (int i = 0; i < s.n_axes; i++) {
         const int64_t from = s.n_axes - 1 - i; /* the last axis is the first coordinate */
-        const value_id size = GRAD_ADD(c, "Squeeze", grad_size_along(c, x, 2 + i));
         value_id g = grad_slice(c, places, 1, from, from + 1, 1);
         if (grad_fact(c, grid)->dtype != s.dtype) g = grad_cast(c, g, s.dtype);
-        find_taps(c, &s, g, size, &all[i]);
-        strides[i] = plane;
-        plane = GRAD_ADD(c, "Mul", plane, size);
+        at[i] = position_of(c, &s, g, size_of(c, x, 2 + i));
     }
-    int64_t perm[MAX_AXES + 2] = {0};
-    for (int i = 0; i < s.n_axes; i++) perm[1 + i] = 2 + i;
-    perm[s.n_axes + 1] = 1;
-    const value_id channels = grad_size_along(c, x, 1);
-    const value_id rows = grad_reshape_to(c, grad_permute(c, x, (size_t)s.n_axes + 2, perm), 2,
-                                          (value_id[]){grad_list(c, 1, &(int64_t){-1}), channels});
-    const value_id start = first_elements(c, grid, plane);
-    const value_id made = combine(c, &s, all, 0, rows, start, VALUE_NONE, strides);
-    const value_id y = as_output(c, &s, made, grid);
+    const value_id rows = sample_rows(c, &s, x, at, grad_size_of_axes(c, grid, 1, s.n_axes + 1));
+    const value_id y = as_output(c, &s, rows, grid);
     grad_through(c, first, 1, &y);
 }
 
@@ -260,26 +281,23 @@ void grad_pass_affine_grid(grad_node *c)
         grad_refuse(c, "its number of axes is not known");
         return;
     }
-    const value_id theta = grad_in(c, 0), g = grad_cotangent(c, 0);
-    const value_id square = grad_fill_like(c, theta, 0);
-    const value_id first = grad_slice(c, square, 0, 0, 1, 1);
-    const int64_t front = 0;
-    const value_id eye =
-        GRAD_ADD(c, "Add", square,
-                 GRAD_ADD(c, "EyeLike", GRAD_ADD(c, "Squeeze", first, grad_list(c, 1, &front))));
-    value_id places = grad_of_opset(c, GRAD_ADD(c, "AffineGrid", eye, grad_in(c, 1)), 20);
-    places = grad_set_int(c, places, "align_corners", node_int(&c->node, "align_corners", 0));
-    const int64_t rows[3] = {0, -1, axes};
-    places = grad_reshape(c, places, 3, rows);
-    const value_id ones = grad_fill(
-        c,
-        grad_concat(c, 0, 3,
-                    (value_id[]){grad_size_along(c, places, 0), grad_size_along(c, places, 1),
-                                 grad_list(c, 1, (int64_t[]){1})}),
-        dtype, 1);
-    const value_id all = grad_concat(c, 2, 2, (value_id[]){places, ones});
-    const value_id across = grad_permute(c, grad_reshape(c, g, 3, rows), 3, (int64_t[]){0, 2, 1});
-    grad_give(c, 0, GRAD_ADD(c, "MatMul", across, all));
+    /* the grid of one identity, [places, axes], and ones: the same for each of the batch */
+    const int64_t square[2] = {axes, axes + 1}, front = 0, one = 1;
+    const value_id eye = GRAD_ADD(c, "EyeLike", grad_fill(c, grad_list(c, 2, square), dtype, 0));
+    const value_id rest = GRAD_ADD(c, "Slice", grad_in(c, 1), grad_list(c, 1, &one),
+                                   grad_list(c, 1, &(int64_t){axes + 2}));
+    const value_id sizes = grad_concat(c, 0, 2, (value_id[]){grad_list(c, 1, &one), rest});
+    value_id places = GRAD_ADD(c, "AffineGrid", grad_unsqueeze(c, eye, 1, &front), sizes);
+    places = grad_set_int(c, grad_of_opset(c, places, 20), "align_corners",
+                          node_int(&c->node, "align_corners", 0));
+    places = grad_reshape(c, places, 2, (const int64_t[]){-1, axes});
+    const value_id n = grad_size_along(c, places, 0), dims[2] = {n, grad_list(c, 1, &one)};
+    const value_id ones = grad_fill(c, grad_concat(c, 0, 2, dims), dtype, 1);
+    const value_id all = grad_concat(c, 1, 2, (value_id[]){places, ones});
+    const value_id lists[3] = {grad_size_along(c, grad_in(c, 0), 0), n,
+                               grad_list(c, 1, &(int64_t){axes})};
+    const value_id g = grad_reshape_to(c, grad_cotangent(c, 0), 3, lists);
+    grad_give(c, 0, GRAD_ADD(c, "MatMul", grad_permute(c, g, 3, (int64_t[]){0, 2, 1}), all));
 }
 
 /* ---- RoiAlign -------------------------------------------------------------------------------- */
@@ -291,8 +309,8 @@ typedef struct bins {
     double scale, shift, least; /* least: extent of a region; 0: any */
 } bins;
 
-/* Returns what each element of the axis is to each bin: [regions, bins, size]. low, high: columns
- * of the regions' coordinates. */
+/* Returns the weight of each element of the axis in each bin: [regions, bins, size]. low, high:
+ * columns of the regions' coordinates. */
 static value_id bin_weights(grad_node *c, const bins *b, int64_t low, int64_t high, value_id size)
 {
     const int64_t middle = 2, n_samples = b->n * b->ratio;
@@ -306,7 +324,7 @@ static value_id bin_weights(grad_node *c, const bins *b, int64_t low, int64_t hi
     }
     value_id extent = GRAD_ADD(c, "Sub", ends[1], ends[0]);
     if (b->least > 0) extent = GRAD_ADD(c, "Max", extent, grad_number_of(c, b->dtype, b->least));
-    /* sample i of all is at (i + 1/2) / all of the extent */
+    /* sample i of n is at (i + 1/2) / n of the extent */
     const value_id i = grad_cast(c, grad_indices(c, grad_list(c, 1, &n_samples)), b->dtype);
     const value_id part =
         GRAD_ADD(c, "Div", GRAD_ADD(c, "Add", i, grad_number_of(c, b->dtype, 0.5)),
@@ -353,8 +371,8 @@ void grad_pass_roi_align(grad_node *c)
               .shift = half ? 0.5 : 0,
               .least = half ? 0 : 1};
     if (strcmp(node_string(&c->node, "mode", "avg"), "avg") != 0)
-        grad_refuse(c, "its bins are maxima");
-    if (b.ratio < 1) grad_refuse(c, "with sampling_ratio 0 its samples depend on the regions");
+        grad_refuse(c, "mode other than avg has no rule");
+    if (b.ratio < 1) grad_refuse(c, "sampling_ratio 0 has no rule");
     const value_id down = bin_weights(c, &b, 1, 3, grad_size_along(c, x, 2));
     b.n = node_int(&c->node, "output_width", 1);
     const value_id across = bin_weights(c, &b, 0, 2, grad_size_along(c, x, 3));

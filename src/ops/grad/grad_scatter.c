@@ -17,7 +17,7 @@ static bool is_sum(grad_node *c)
     return adds;
 }
 
-/* Elements of the data that are replaced do not count, those that are added to do. */
+/* The data's cotangent is 0 for elements that are replaced, but not for those that are added to. */
 void grad_pass_scatter_elements(grad_node *c)
 {
     const bool adds = is_sum(c);
@@ -45,8 +45,7 @@ void grad_pass_scatter_nd(grad_node *c)
     if (grad_wants(c, 2)) grad_give(c, 2, GRAD_ADD(c, "GatherND", g, indices));
 }
 
-/* Puts the cotangents where the elements were. Of equal elements, those that were selected count.
- */
+/* Scatters the cotangents to the places of the selected elements. */
 void grad_pass_topk(grad_node *c)
 {
     const value_id zeros = grad_fill_like(c, grad_in(c, 0), 0);
@@ -71,7 +70,7 @@ void grad_pass_compress(grad_node *c)
     }
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank)
-        grad_refuse(c, "axis does not fit the input");
+        grad_refuse(c, "axis is out of range");
     else
         grad_give(c, 0, grad_add_rows(c, g, rank, (int)axis, places, grad_size_along(c, x, axis)));
 }
@@ -89,7 +88,7 @@ static value_id sum_all(grad_node *c, value_id v)
     return grad_set_int(c, GRAD_ADD(c, "ReduceSum", v), "keepdims", 0);
 }
 
-/* Input 2 has the values off and on: each is the sum of g where it is. */
+/* Input 2 has the values off and on: the cotangent of each is the sum of g where it is output. */
 void grad_pass_onehot(grad_node *c)
 {
     const int64_t axis = node_int(&c->node, "axis", -1);
@@ -126,8 +125,8 @@ void grad_pass_range(grad_node *c)
 
 /* ---- TensorScatter --------------------------------------------------------------------------- */
 
-/* Each element is one of the update or of the cache: the update's start is given for each of the
- * batch. */
+/* Each element is one of the update or of the cache. write_indices gives the first place of the
+ * update for each of the batch. */
 void grad_pass_tensor_scatter(grad_node *c)
 {
     const size_t first = c->graph->n_nodes;

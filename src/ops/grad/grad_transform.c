@@ -52,8 +52,8 @@ static bool read_transform(grad_node *c, transform *t)
     return true;
 }
 
-/* Returns the first elements of v along the axis, of which it has `there`, as many as the input
- * has: with zeros where v has fewer. */
+/* Returns v, which has `there` elements along the axis, cut or padded with zeros to the size of the
+ * input. */
 static value_id fit_input(grad_node *c, const transform *t, value_id v, value_id there)
 {
     const int64_t zero = 0;
@@ -86,8 +86,8 @@ static value_id fold(grad_node *c, const transform *t, value_id v, value_id kept
     return GRAD_ADD(c, "Mul", part, times);
 }
 
-/* The transposed of a transform is the inverse one, without its factor; outputs that a onesided
- * transform lacks are zeros. */
+/* The transpose of a transform is the inverse transform without its factor. The cotangents of
+ * outputs that a onesided transform lacks are zeros. */
 void grad_pass_dft(grad_node *c)
 {
     transform t;
@@ -100,21 +100,20 @@ void grad_pass_dft(grad_node *c)
     value_id there = t.n;
     if (t.inverse && t.onesided) {
         const value_id half =
-            GRAD_ADD(c, "Div", t.n, grad_list(c, 1, (int64_t[]){2})); /* of integers: down */
+            GRAD_ADD(c, "Div", t.n, grad_list(c, 1, (int64_t[]){2})); /* of integers: rounds down */
         there = GRAD_ADD(c, "Add", half, grad_list(c, 1, (int64_t[]){1}));
         v = fold(c, &t, v, there);
     }
     v = fit_input(c, &t, v, there);
-    if (x->dims[x->rank - 1] == DIM_UNKNOWN)
-        grad_refuse(c, "it is not known whether its input is complex");
-    else if (x->dims[x->rank - 1] == 1)
-        v = grad_slice(c, v, x->rank - 1, 0, 1, 1);
+    if (x->dims[x->rank - 1] != 2) /* a real input lacks the imaginary part */
+        v = grad_slice_at(c, v, x->rank - 1, grad_list(c, 1, &(int64_t){0}),
+                          grad_size_along(c, grad_in(c, 0), x->rank - 1));
     grad_give(c, 0, v);
 }
 
 /* ---- STFT ------------------------------------------------------------------------------------ */
 
-/* Frames of the signal, times the window, transformed. */
+/* Transforms the frames of the signal, each times the window. */
 void grad_pass_stft(grad_node *c)
 {
     const size_t first = c->graph->n_nodes;
@@ -140,11 +139,22 @@ void grad_pass_stft(grad_node *c)
 
 /* ---- Det ------------------------------------------------------------------------------------- */
 
+/* Refuses matrices that may have more than MAX_SIZE rows, since n rows become n^2 matrices. */
+static void check_matrices(grad_node *c, const shape *x)
+{
+    enum { MAX_SIZE = 32 };
+    const int64_t n_rows = x->dims[x->rank - 2], n_columns = x->dims[x->rank - 1],
+                  n = n_rows == DIM_UNKNOWN ? n_columns : n_rows;
+    if (n == DIM_UNKNOWN)
+        grad_refuse(c, "the size of its matrices is not known");
+    else if (n > MAX_SIZE)
+        grad_refuse(c, "its matrices have more than %d rows", MAX_SIZE);
+}
+
 /* The cotangent of element i, j is that of the determinant times the cofactor, the determinant of
  * the matrix with a row i of zeros but for 1 in column j. So matrices may be singular. */
 void grad_pass_det(grad_node *c)
 {
-    enum { MAX_SIZE = 32 };
     const int rank = grad_rank(c, 0);
     const value_id x = grad_in(c, 0);
     const shape *dims = &grad_fact(c, x)->dims;
@@ -152,10 +162,8 @@ void grad_pass_det(grad_node *c)
         grad_refuse(c, "its input has %d axes, and 2 to %d are supported", rank, CLG_MAX_RANK - 2);
         return;
     }
-    if (dims->dims[rank - 1] > MAX_SIZE) {
-        grad_refuse(c, "its matrices have more than %d rows", MAX_SIZE);
-        return;
-    }
+    check_matrices(c, dims);
+    if (c->status != CLG_OK) return;
     const int64_t both[2] = {rank - 2, rank - 1}, last[2] = {-2, -1};
     const int64_t row[3] = {0, 2, 3}, rows[3] = {1, 2, 3};
     const int64_t of_row[3] = {0, 1, 3}, of_column[3] = {0, 1, 2};
@@ -173,12 +181,12 @@ void grad_pass_det(grad_node *c)
 
 /* ---- Col2Im ---------------------------------------------------------------------------------- */
 
-/* Takes the windows out of the cotangent again: a convolution of each channel, whose filter k picks
- * element k of a window. */
+/* Gathers the windows of the cotangent: a convolution of each channel, whose filter k picks element
+ * k of a window. */
 void grad_pass_col2im(grad_node *c)
 {
     static const char *const names[] = {"dilations", "pads", "strides"};
-    int64_t block[OP_MAX_INTS], taps = 1, one = 1, all = -1;
+    int64_t block[OP_MAX_INTS], taps = 1, one = 1;
     size_t n;
     const clg_dtype dtype = grad_fact(c, grad_out(c, 0))->dtype;
     const value_id g = grad_cotangent(c, 0);
@@ -190,17 +198,13 @@ void grad_pass_col2im(grad_node *c)
     const int64_t square[2] = {taps, taps};
     const value_id eye = GRAD_ADD(c, "EyeLike", grad_fill(c, grad_list(c, 2, square), dtype, 0));
     int64_t filter[5] = {taps, 1};
-    value_id dims[5] = {grad_list(c, 1, &all), grad_list(c, 1, &one)};
+    value_id dims[5] = {grad_size_of_axes(c, g, 0, 2), grad_list(c, 1, &one)};
     for (size_t i = 0; i < n; i++) {
         filter[2 + i] = block[i];
         dims[2 + i] = grad_size_along(c, g, (int64_t)(2 + i));
     }
     const value_id planes = grad_reshape_to(c, g, 2 + n, dims);
-    const value_id v = GRAD_ADD(c, "Conv", planes, grad_reshape(c, eye, 2 + n, filter));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const graph_attribute *a = node_attribute(&c->node, names[i]);
-        if (a && c->status == CLG_OK)
-            c->status = node_add_attribute(c->graph, c->graph->values[v].producer, a);
-    }
+    value_id v = GRAD_ADD(c, "Conv", planes, grad_reshape(c, eye, 2 + n, filter));
+    v = grad_copy_attributes(c, v, sizeof names / sizeof *names, names);
     grad_give(c, 0, grad_reshape_like(c, v, grad_in(c, 0)));
 }

@@ -182,12 +182,13 @@ static clg_status dft_infer(op_context *c)
 {
     const bool onesided = node_int(c->node, "onesided", 0) != 0,
                inverse = node_int(c->node, "inverse", 0) != 0;
-    int axis;
+    int axis = -1;
     int64_t n;
     clg_status status = CLG_OK;
-    if (!dft_read(c, &axis, &n, &status)) return status;
+    const bool known = dft_read(c, &axis, &n, &status);
+    if (status != CLG_OK || axis < 0) return status;
     shape y = op_input(c, 0)->dims;
-    y.dims[axis] = onesided && !inverse ? n / 2 + 1 : n;
+    y.dims[axis] = !known ? DIM_UNKNOWN : onesided && !inverse ? n / 2 + 1 : n;
     y.dims[y.rank - 1] = onesided && inverse ? 1 : 2;
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;

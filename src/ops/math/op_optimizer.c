@@ -146,7 +146,7 @@ static const optimizer_op momentum = {
 
 #define ROW(row_name, min, list, kind)                                                             \
     {                                                                                              \
-        .name = row_name, .grad = GRAD_NONE("it is a step of training"),                           \
+        .name = row_name, .grad = GRAD_NONE("optimizer steps have no rule"),                       \
         .domain = "ai.onnx.preview.training", .since = 1, OP_INPUTS(min, OP_ANY_NUMBER, "RIX"),    \
         OP_OUTPUTS(1, OP_ANY_NUMBER, "X"), .types = types, .attributes = list,                     \
         .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind)                       \

@@ -316,7 +316,7 @@ static const op_attribute fused_matmul_attributes[] = {EPILOGUE_ATTRIBUTES{0}};
 const op_row op_rows_gemm[] = {
     {.name = "Gemm",
      .since = 1,
-     .grad = GRAD_NONE("before opset 7 an attribute says how it broadcasts"),
+     .grad = GRAD_NONE("before opset 7 it broadcasts by an attribute, which has no rule"),
      .until = 6,
      .batch = BATCH_PRODUCT(batch_pass_gemm, 0, 1, 2),
      OP_INPUTS(3, 3, "T"),

@@ -261,7 +261,7 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true,
 #define ALIGNED(name, since, in, out, set, how)                                                    \
     ROW_THAT(0, BATCH_ALIGNED(how), name, since, 6, 2, 2, in, out, set,                            \
              OP(.def = name, .shapes = how), .attributes = aligned_attributes,                     \
-             .grad = GRAD_NONE("before opset 7 an attribute says how it broadcasts"))
+             .grad = GRAD_NONE("before opset 7 it broadcasts by an attribute, which has no rule"))
 #define VARIADIC(name, since, set, rule, ...)                                                      \
     ROW(name, since, 0, 1, OP_ANY_NUMBER, "T", "T", set, OP(__VA_ARGS__), .grad = GRAD_BY(rule))
 
@@ -274,9 +274,9 @@ const op_row op_rows_pointwise[] = {
         .grad = GRAD_FORMULA("Where(x1 == 0, 0, g * x1 * Pow(x, x1 - 1))",
                              "Where(x == 0, 0, g * y * Log(x))")),
     ROW("Mod", 10, 27, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
-        .attributes = fmod_attribute, .grad = GRAD_NONE("it jumps")),
+        .attributes = fmod_attribute, .grad = GRAD_LATER),
     ROW("Mod", 28, 0, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
-        .attributes = fmod_attribute, .grad = GRAD_NONE("it jumps")),
+        .attributes = fmod_attribute, .grad = GRAD_LATER),
     VARIADIC("Min", 6, numbers, grad_pass_extreme, .def = "Min", .expand = pointwise_fold),
     VARIADIC("Max", 6, numbers, grad_pass_extreme, .def = "Max", .expand = pointwise_fold),
     VARIADIC("Sum", 6, floats, grad_pass_sum, .def = "Add", .expand = pointwise_fold),

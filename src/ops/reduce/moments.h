@@ -28,7 +28,7 @@ void moments_append(lower_context *c, candidate *impl, const moments_job *j);
 /* Returns whether a BatchNormalization has outputs that only training has. */
 bool norm_asks_for_statistics(const node *n);
 /* Returns whether a BatchNormalization is in training mode: by training_mode from opset 14 on;
- * before that, by its outputs. */
+ * before that, by its outputs. clgraph.BatchNormTrain always is. */
 bool norm_batch_trains(const node *n);
 /* Returns whether the stash_type of a GroupNormalization is narrower than its input, of this dtype
  * (NONE: unknown): such a node is decomposed (passes/decompose/pass_stash.c). */

@@ -10,6 +10,8 @@
 #include "ops/movement/strided.h"
 #include "ops/reduce/moments.h"
 
+#include <string.h>
+
 /* ---- training -------------------------------------------------------------------------------- */
 
 bool norm_asks_for_statistics(const node *n)
@@ -21,6 +23,7 @@ bool norm_asks_for_statistics(const node *n)
 
 bool norm_batch_trains(const node *n)
 {
+    if (strcmp(n->op_type, "BatchNormTrain") == 0) return true;
     return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : norm_asks_for_statistics(n);
 }
 

@@ -93,10 +93,10 @@ static clg_status batch_lower(lower_context *c)
         const moments_job j = {MOMENTS_BATCH, operand_input(0), operand_output(0),
                                samples,       channels,         inner,
                                is_sample};
-        if (is_sample && samples * inner == 1)
-            return lower_error(
-                c, CLG_ERROR_SHAPE,
-                "one value for each channel has no variance: the batch is too small");
+        if (is_sample && samples * inner < 2)
+            return lower_error(c, CLG_ERROR_SHAPE,
+                               "%s for each channel has no variance: the batch is too small",
+                               samples * inner == 1 ? "one value" : "no value");
         moments_append(c, step_candidate(b, "moments"), &j);
         return CLG_OK;
     }
@@ -376,14 +376,14 @@ const op_row op_rows_norm[] = {
      BATCH},
     {.name = "BatchNormTrain",
      .domain = DOMAIN_INTERNAL,
-     .grad = GRAD_BY(grad_pass_batchnorm),
+     .grad = GRAD_BY(grad_pass_batchnorm_train),
      .since = 1,
      OP_INPUTS(5, 5, "TSSMM"),
      OP_OUTPUTS(3, 5, "TMMMM"),
      .types = types,
      .attributes = batch_train_attributes,
      .infer = batch_infer,
-     .batch = BATCH_BY(batch_pass_batchnorm, 1),
+     .batch = BATCH_NEVER(BATCH_WHY_TRAINS),
      .lower = batch_lower},
     {.name = "LayerNormalization",
      .grad = GRAD_BY(grad_pass_layernorm),

@@ -336,6 +336,26 @@ TEST(train_batchnorm__one_value_has_no_variance)
     }
 }
 
+/* No value has no variance of a sample either: the batch is empty. */
+TEST(train_batchnorm__no_value_has_no_variance)
+{
+    const trial k = {.text = "x: f64[N,3]; s = f64[3]; b = f64[3]; m = f64[3]; v = f64[3]; "
+                             "y = BatchNormalization(x, s, b, m, v); out y",
+                     .form = CLG_FORM_TRAINING};
+    clg_trainer *t = open_trainer(&k);
+    clg_value *v;
+    double got[CHANNELS];
+    write_channels(t, "v", ones);
+    assert_ok(clg_value_create(CLG_FLOAT64, 2, DIMS(0, CHANNELS), &v));
+    assert_ok(clg_trainer_set_input(t, "x", v));
+    assert_ok(clg_trainer_set_input(t, "target", v));
+    clg_value_free(v);
+    assert_error(clg_trainer_step(t, NULL), CLG_ERROR_SHAPE, "batch is too small");
+    read_channels(t, "v", got);
+    for (int c = 0; c < CHANNELS; c++) assert_true(got[c] == ones[c]);
+    clg_trainer_free(t);
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 TEST(train_batchnorm__the_exported_model_has_its_form)

@@ -12,6 +12,8 @@
 
 #include <clgraph/gradient.h>
 
+#include "base/strbuf.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -192,7 +194,7 @@ TEST(rules_refuse_what_they_do_not_know)
         const char *text, *words;
     } cases[] = {
         {8, "x: f32[2,1,2]; s = f32[1,2]; z = BatchNormalization(x, s, s, s, s) spatial=0; out z",
-         "with spatial 0 each element has its own statistics"},
+         "spatial 0 has no rule"},
         {18, "x: f32[4]; i = [1,3]; u = f32[2]; z = ScatterElements(x, i, u) reduction=mul; out z",
          "reduction 'mul' has no rule"},
         {18,
@@ -203,22 +205,32 @@ TEST(rules_refuse_what_they_do_not_know)
         {18,
          "x: f32[4,4]; k = [8,2]; z = Resize(x, _, _, k) "
          "keep_aspect_ratio_policy=not_larger; out z",
-         "its sizes keep an aspect ratio"},
+         "keep_aspect_ratio_policy other than stretch has no rule"},
         {18, "x: f32[1,2,2,2,2]; z = LRN(x) size=3; out z", "its input has 5 axes"},
         {18, "x: f32[4,4]; p: i64[2]; a: i64[1]; z = Pad(x, p, _, a) mode=edge; out z",
-         "the axes are not known"},
+         "its axes are not known"},
         {18, "x: f32[N,1,2]; w = f32[1,2,2]; r = f32[1,2,2]; z = RNN(x, w, r) hidden_size=2; out z",
          "the number of its time steps or hidden units is not known"},
         {18, "x: f32[1,1,4,4]; r = f32[1,4]; i = [0]; z = RoiAlign(x, r, i); out z",
-         "with sampling_ratio 0 its samples depend on the regions"},
-        {24, "x: f32[1,1,2,2]; k = f32[1,1,3,2]; m = f32[2,2]; z = Attention(x, k, k, m); out z",
-         "its mask has fewer keys than there are"},
+         "sampling_ratio 0 has no rule"},
         {18,
          "x: f32[1,1,2]; p = f32[1,1,3,2]; i = [3]; l = Cast(i) to=6; j = [4]; t = Cast(j) to=6; "
          "z = com.microsoft.GroupQueryAttention(x, x, x, p, p, l, t) num_heads=1 kv_num_heads=1; "
          "out z",
-         "its past may have keys"},
+         "its past_key may not be empty"},
+        {18,
+         "x: f32[1,2,2]; l: i32[1]; t: i32[1]; "
+         "z = com.microsoft.GroupQueryAttention(x, x, x, _, _, l, t) num_heads=1 kv_num_heads=1; "
+         "out z",
+         "total_sequence_length or its number of queries is not known"},
+        {18,
+         "x: f32[1,N,2]; l: i32[1]; j = [2]; t = Cast(j) to=6; "
+         "z = com.microsoft.GroupQueryAttention(x, x, x, _, _, l, t) num_heads=1 kv_num_heads=1; "
+         "out z",
+         "total_sequence_length or its number of queries is not known"},
         {18, "x: f32[40,40]; z = Det(x); out z", "its matrices have more than 32 rows"},
+        {18, "x: f32[2,N,N]; z = Det(x); out z", "the size of its matrices is not known"},
+        {20, "x: f32[2,4,2]; a: i64[]; z = DFT(x, _, a); out z", "its axis is not known"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         clg_model *none = NULL, *m = graph_text_model(cases[i].opset, cases[i].text);
@@ -317,11 +329,83 @@ TEST(control_flow)
         *m = graph_text_model(18, "x: f32[N]; c: b[]; y = If(c) then_branch={t = Exp(x); out t} "
                                   "else_branch={e = Neg(x); out e}; z = Mul(y, x); out z");
     assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
-                 "(If, opset 18): gradients pass through it where its condition or number of");
+                 "(If, opset 18): its condition is not known");
     clg_model_free(m);
     expect_gradient("x: f32[N]; c = true; k = f32[1]; y = If(c) then_branch={t = Exp(k); out t} "
                     "else_branch={e = Neg(k); out e}; q = Mul(x, x); z = Add(q, y); out z",
                     2, x, wanted);
+}
+
+/* Loops whose nodes are not added are refused by name, with the reason. */
+TEST(loops_that_are_not_unrolled)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"x: f32[2]; n: i64[]; y = Loop(n, _, x) body={i: i64[]; k: b[]; h: f32[2]; o = Sin(h); "
+         "out k o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): its number of iterations is not known"},
+        {"x: f32[2]; n = 2; c: b[]; y = Loop(n, c, x) body={i: i64[]; k: b[]; h: f32[2]; "
+         "o = Sin(h); out k o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): its condition is not known"},
+        {"x: f32[2]; n = 1025; y = Loop(n, _, x) body={i: i64[]; k: b[]; h: f32[2]; o = Sin(h); "
+         "out k o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): it has more than 1024 iterations"},
+        {"x: f32[2]; n = 4; y = Loop(n, _, x) body={i: i64[]; k: b[]; h: f32[2]; o = Sin(h); "
+         "t = 2; l = Less(i, t); out l o}; z = Mul(y, y); out z",
+         "(Loop, opset 18): it may stop before its number of iterations"},
+        {"h: f32[2]; x: f32[T,2]; z, s = Scan(h, x) num_scan_inputs=1 body={g: f32[2]; u: f32[2]; "
+         "r = Add(g, u); q = Exp(r); out r q}; out z",
+         "(Scan, opset 18): its number of iterations is not known"},
+        /* the If reads a state that is missing */
+        {"x: f32[2]; n = 2; c = true; d: b[]; y, z = Loop(n, c, _, x) body={i: i64[]; k: b[]; "
+         "m: f32[2]; h: f32[2]; v = If(d) then_branch={t = Add(h, m); out t} "
+         "else_branch={e = Neg(h); out e}; out k v v}; out z",
+         "(Loop, opset 18): a state or scanned input is missing"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        clg_model *none = NULL, *m = graph_text_model(18, cases[i].text);
+        assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none),
+                     CLG_ERROR_UNSUPPORTED_OPERATOR, cases[i].words);
+        assert_null(none);
+        clg_model_free(m);
+    }
+}
+
+static void expect_too_large(const char *text, const char *words)
+{
+    clg_model *none = NULL, *m = graph_text_model(18, text);
+    assert_error(clg_model_gradient(m, "z", NAMES("x"), 1, &none), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 words);
+    assert_null(none);
+    clg_model_free(m);
+}
+
+/* 1000 iterations of a body that is small but for what is in a branch. */
+TEST(nodes_in_branches_count)
+{
+    enum { N_NODES = 100 };
+    strbuf text;
+    strbuf_init(&text, 0);
+    strbuf_printf(&text, "x: f32[2]; n = 1000; y = Loop(n, _, x) body={i: i64[]; k: b[]; "
+                         "h: f32[2]; w = If(k) then_branch={a0 = Sin(h); ");
+    for (int i = 1; i < N_NODES; i++) strbuf_printf(&text, "a%d = Sin(a%d); ", i, i - 1);
+    strbuf_printf(&text, "out a%d} else_branch={v = Neg(h); out v}; out k w}; z = Mul(y, y); out z",
+                  N_NODES - 1);
+    assert_ok(text.status);
+    expect_too_large(strbuf_data(&text),
+                     "(Loop, opset 18): its body adds more than 131072 nodes and values");
+    strbuf_deinit(&text);
+}
+
+/* The LSTM is one node, whose gradient has 2048 steps. */
+TEST(nodes_of_rules_count)
+{
+    expect_too_large("x: f32[1024,1,1]; n = 1000; w = f32[2,4,1]; y = Loop(n, _, x) body={i: "
+                     "i64[]; k: b[]; h: f32[1024,1,1]; "
+                     "l = LSTM(h, w, w) hidden_size=1 direction=bidirectional; a = [1]; "
+                     "s = ReduceSum(l, a) keepdims=0; out k s}; z = Mul(y, y); out z",
+                     "its gradient would make a graph of more than 1048576 nodes");
 }
 
 static clg_status differentiate(void *user)

@@ -135,8 +135,10 @@ TEST(batch__images)
           {I "g: f32[N,3,3,2]; r = Abs(g); y = Add(r, g); out y", "0"},
           {I "p = [0,0,1,1,0,0,1,1]; y = Pad(x, p); out y", "0"},
           {I "p = [1,0,0,0,0,0,0,0]; y = Pad(x, p); out y", "!it pads axis 0"});
-    CHECK(15, {I "s = f32[4]; y, m, v = BatchNormalization(x, s, s, s, s) training_mode=1; out y",
-               "!it trains"});
+    CHECK(15,
+          {I "s = f32[4]; y, m, v = BatchNormalization(x, s, s, s, s) training_mode=1; out y",
+           "!it trains"},
+          {I "s = f32[4]; y, m, v = clgraph.BatchNormTrain(x, s, s, s, s); out y", "!it trains"});
     CHECK(16, {I "g: f32[N,3,3,2]; y = GridSample(x, g); out y", "0"},
           {I "g = f32[1,3,3,2]; y = GridSample(x, g); out y", "0"},
           {I "g = f32[2,3,3,2]; y = GridSample(x, g); out y", "!input 1 does not carry"},
