@@ -129,27 +129,36 @@ static char *data_settings(const training *t)
                        t->options->augment ? t->options->augment : "none");
 }
 
+/* Sets the options of the trainer but for its text about data, and those of its session. */
+static int fill_options(const training *t, clg_session_options *session, clg_train_options *given)
+{
+    const options *o = t->options;
+    *session = engine_session_options(o);
+    session->progress = output_progress_callback;
+    *given = (clg_train_options)CLG_TRAIN_OPTIONS_INIT;
+    given->loss = &t->loss;
+    given->optimizer = &t->optimizer;
+    given->schedule = &t->schedule;
+    given->train = o->trained.items;
+    given->n_train = o->trained.count;
+    if (o->freeze_rest) given->train = t->head.items;
+    if (o->freeze_rest) given->n_train = t->head.count;
+    given->freeze = o->frozen.items;
+    given->n_freeze = o->frozen.count;
+    given->clip_value = o->clip_value;
+    given->clip_norm = o->clip_norm;
+    given->accumulate = (uint32_t)training_batches_of_step(t);
+    given->session = session;
+    given->step_metrics = true;
+    return train_words_modes(o, given);
+}
+
 static int open_trainer(training *t)
 {
     const options *o = t->options;
-    clg_train_options given = CLG_TRAIN_OPTIONS_INIT;
-    clg_session_options session = engine_session_options(o);
-    session.progress = output_progress_callback;
-    given.loss = &t->loss;
-    given.optimizer = &t->optimizer;
-    given.schedule = &t->schedule;
-    given.train = o->trained.items;
-    given.n_train = o->trained.count;
-    if (o->freeze_rest) given.train = t->head.items;
-    if (o->freeze_rest) given.n_train = t->head.count;
-    given.freeze = o->frozen.items;
-    given.n_freeze = o->frozen.count;
-    given.clip_value = o->clip_value;
-    given.clip_norm = o->clip_norm;
-    given.accumulate = (uint32_t)training_batches_of_step(t);
-    given.session = &session;
-    given.step_metrics = true;
-    int code = train_words_modes(o, &given);
+    clg_train_options given;
+    clg_session_options session;
+    int code = fill_options(t, &session, &given);
     if (code == CODE_DONE && !t->engine.context) code = engine_open(o, false, &t->engine.context);
     if (code != CODE_DONE) return code;
     char *settings = data_settings(t);
@@ -160,10 +169,22 @@ static int open_trainer(training *t)
     interrupt_end_computing();
     output_progress_clear();
     if (status != CLG_OK) code = fail_status(status, STAGE_READ, NULL);
-    if (code == CODE_DONE && o->resume)
-        code = train_best_resume(&t->best, &t->data, t->engine.context, &given);
     free(settings);
     return code;
+}
+
+/* Takes the file of --best as the best so far where the training goes on; where it begins, the file
+ * is of another one. */
+static int open_best(training *t)
+{
+    const options *o = t->options;
+    clg_train_options given;
+    clg_session_options session;
+    if (!o->best) return CODE_DONE;
+    if (!t->goes_on) return file_may_be_written(o->best, o->force);
+    const int code = fill_options(t, &session, &given);
+    return code == CODE_DONE ? train_best_resume(&t->best, &t->data, t->engine.context, &given)
+                             : code;
 }
 
 int training_first_batch(const training *t, size_t *out_n)
@@ -231,6 +252,7 @@ static int resume(training *t)
     }
     const clg_status status = clg_trainer_load(t->trainer, o->checkpoint);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    t->goes_on = true;
     output_note("goes on after step %llu", (unsigned long long)clg_trainer_n_steps(t->trainer));
     return CODE_DONE;
 }
@@ -246,7 +268,8 @@ int training_open(training *t)
     if (code == CODE_DONE) code = open_data(t);
     if (code == CODE_DONE) code = open_trainer(t);
     if (code == CODE_DONE) code = fit_memory(t);
-    return code == CODE_DONE && !o->dry_run ? resume(t) : code;
+    if (code == CODE_DONE && !o->dry_run) code = resume(t);
+    return code == CODE_DONE && !o->dry_run ? open_best(t) : code;
 }
 
 void training_close(training *t)

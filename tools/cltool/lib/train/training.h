@@ -25,6 +25,7 @@ typedef struct training {
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
     clg_trainer *trainer;
+    bool goes_on; /* from a checkpoint */
     train_reader *reader;
     double idle_share; /* part of the time for which data were waited for */
     train_log *log;
