@@ -95,6 +95,23 @@ static int open_inputs(training *t)
     return inputs_gather(&t->with_target, t->with_loss, INPUTS_STREAM, &t->inputs);
 }
 
+/* Counts the steps of the training, whole ones, which are those of the schedule where that has none
+ * of its own. */
+static int count_steps(training *t)
+{
+    const options *o = t->options;
+    const uint64_t n_batches =
+        train_data_batches(&t->data) * (o->epochs ? o->epochs : DEFAULT_EPOCHS);
+    const clg_schedule kind = t->schedule.kind;
+    t->n_steps = n_batches / training_batches_of_step(t);
+    if (!t->has_own_total && (kind == CLG_SCHEDULE_LINEAR || kind == CLG_SCHEDULE_COSINE))
+        t->schedule.total_steps = t->n_steps;
+    if (t->n_steps > 0) return CODE_DONE;
+    return fail_usage("a step takes %llu batches, and the training has %llu",
+                      (unsigned long long)training_batches_of_step(t),
+                      (unsigned long long)n_batches);
+}
+
 static int open_data(training *t)
 {
     const options *o = t->options;
@@ -108,14 +125,8 @@ static int open_data(training *t)
     if (code == CODE_DONE) code = augment_read(o->augment, o->seed, &t->data.augment);
     if (code == CODE_DONE) code = augment_check(&t->data.augment, &t->inputs, t->target);
     if (code != CODE_DONE) return code;
-    const uint64_t n_batches = train_data_batches(&t->data),
-                   epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
-    const uint64_t per_step = o->accumulate ? o->accumulate : 1;
-    t->n_steps = epochs * n_batches / per_step;
-    const bool ends =
-        t->schedule.kind == CLG_SCHEDULE_LINEAR || t->schedule.kind == CLG_SCHEDULE_COSINE;
-    if (ends && t->schedule.total_steps == 0) t->schedule.total_steps = t->n_steps;
-    return CODE_DONE;
+    t->has_own_total = t->schedule.total_steps > 0;
+    return count_steps(t);
 }
 
 /* Describes the data and their order for checkpoints; the caller frees the text. */
@@ -233,7 +244,8 @@ static int fit_memory(training *t)
         t->data.batch = batch / n;
         clg_trainer_free(t->trainer);
         t->trainer = NULL;
-        code = open_trainer(t);
+        code = count_steps(t);
+        if (code == CODE_DONE) code = open_trainer(t);
     }
     if (code == CODE_DONE && t->n_parts > 1)
         output_note("batches of %zu are computed in %zu parts, in %s", batch, t->n_parts,

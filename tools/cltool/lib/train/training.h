@@ -24,6 +24,7 @@ typedef struct training {
     float *class_weights;
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
+    bool has_own_total; /* the schedule's steps were given */
     clg_trainer *trainer;
     bool goes_on; /* from a checkpoint */
     train_reader *reader;
