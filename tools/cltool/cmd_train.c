@@ -114,10 +114,10 @@ static void show_progress(const training *t, uint64_t epoch, const clg_train_sta
                           (double)(t->n_steps - stats->step) / 1000;
     if (!isnan(right)) (void)snprintf(accuracy, sizeof accuracy, " (%.1f %%)", 100 * right);
     char *text = must_printf(
-        "epoch %llu  step %llu/%llu  loss %.4g%s  rate %.3g  %.0f rows/s  %.0f:%02.0f left",
+        "epoch %llu  step %llu/%llu  loss %.4g%s  rate %.3g  %.0f rows/s  %s left",
         (unsigned long long)epoch + 1, (unsigned long long)stats->step,
         (unsigned long long)t->n_steps, t->sum / (double)t->n_rows, accuracy, stats->rate,
-        (double)t->n_rows / ((now - t->started_ms) / 1000), floor(left_s / 60), fmod(left_s, 60));
+        (double)t->n_rows / ((now - t->started_ms) / 1000), clock_text(left_s));
     output_progress_text(text);
     free(text);
 }
