@@ -194,13 +194,13 @@ static int keep_resumed(training *t, uint64_t first, uint64_t end)
     return code == CODE_DONE ? train_best_keep(&t->best, t->trainer, &validation) : code;
 }
 
-/* Trains, and saves the checkpoint, also after Ctrl-C: then before anything that takes time. */
-static int train(training *t)
+/* Computes what is left of the training, and saves the checkpoint, also after Ctrl-C. */
+static int train_and_save(training *t)
 {
     const uint64_t per_step = training_batches_of_step(t), end = t->n_steps * per_step;
     const uint64_t first = clg_trainer_n_steps(t->trainer) * per_step;
     int code = keep_resumed(t, first, end);
-    const double start = t->begun_ms = t->started_ms = now_ms();
+    t->begun_ms = t->started_ms = now_ms();
     t->first_step = clg_trainer_n_steps(t->trainer);
     if (code == CODE_DONE) code = train_reader_start(&t->data, false, first, end, &t->reader);
     if (code == CODE_DONE) code = train_batches(t, first, end);
@@ -208,7 +208,17 @@ static int train(training *t)
         const int saved = save_checkpoint(t);
         if (code == CODE_DONE) code = saved;
     }
-    if (first < end) t->idle_share = train_reader_waited_ms(t->reader) / (now_ms() - start);
+    if (first < end) t->idle_share = train_reader_waited_ms(t->reader) / (now_ms() - t->begun_ms);
+    return code;
+}
+
+/* Trains. With --checkpoint, a first Ctrl-C ends the program only after that is saved, however long
+ * a kernel runs; not after what the data still wait for. */
+static int train(training *t)
+{
+    if (t->options->checkpoint) interrupt_begin(NULL);
+    const int code = train_and_save(t);
+    if (t->options->checkpoint) interrupt_end(NULL);
     train_reader_stop(t->reader);
     t->reader = NULL;
     output_progress_clear();

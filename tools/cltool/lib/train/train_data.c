@@ -139,10 +139,7 @@ int train_data_validate(const train_data *d, clg_trainer *trainer, clg_measures 
         all.n_right += measures.n_right;
         all.n_counted += measures.n_counted;
     }
-    /* the wait for its thread must not keep a checkpoint from being saved after Ctrl-C */
-    interrupt_begin(NULL);
     train_reader_stop(reader);
-    interrupt_end(NULL);
     all.loss = sum / (double)d->n_validation;
     *out_measures = all;
     return code;
