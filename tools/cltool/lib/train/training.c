@@ -129,6 +129,10 @@ static int open_data(training *t)
     return count_steps(t);
 }
 
+/* Returns the parts of a batch that checkpoints do not know: those of equal trainings, which go on
+ * with another --memory. */
+static size_t exact_parts(const training *t) { return t->is_exact ? t->n_parts : 1; }
+
 /* Describes the data and their order for checkpoints; the caller frees the text. */
 static char *data_settings(const training *t)
 {
@@ -136,7 +140,7 @@ static char *data_settings(const training *t)
     return must_printf("data.seed %llu\ndata.rows %llu\ndata.validation %llu\ndata.batch %zu\n"
                        "data.augment %s\n",
                        (unsigned long long)d->seed, (unsigned long long)d->n_rows,
-                       (unsigned long long)d->n_validation, d->batch,
+                       (unsigned long long)d->n_validation, d->batch * exact_parts(t),
                        t->options->augment ? t->options->augment : "none");
 }
 
@@ -158,7 +162,8 @@ static int fill_options(const training *t, clg_session_options *session, clg_tra
     given->n_freeze = o->frozen.count;
     given->clip_value = o->clip_value;
     given->clip_norm = o->clip_norm;
-    given->accumulate = (uint32_t)training_batches_of_step(t);
+    given->parts = (uint32_t)exact_parts(t);
+    given->accumulate = (uint32_t)(training_batches_of_step(t) / given->parts);
     given->session = session;
     given->step_metrics = true;
     return train_words_modes(o, given);
@@ -231,8 +236,8 @@ static int fit_memory(training *t)
         code = step_memory(t, &needed);
         if (code != CODE_DONE || needed <= limit) break;
         if (t->n_parts == 1)
-            code = train_micro_check(o, t->engine.model, &t->loss,
-                                     t->data.n_rows - t->data.n_validation, batch);
+            code = train_micro_check(o, t->trainer, t->data.n_rows - t->data.n_validation, batch,
+                                     &t->is_exact);
         const bool is_fixed = model_batch(t->engine.model) > 0;
         const size_t n = is_fixed ? 0 : train_micro_next(batch, t->n_parts);
         if (code == CODE_DONE && n == 0)

@@ -32,6 +32,7 @@ typedef struct training {
     train_log *log;
     uint64_t n_steps;            /* of the whole training */
     size_t n_parts;              /* into which --memory divides a batch; 1: none */
+    bool is_exact;               /* with parts the training is the same up to rounding */
     uint64_t first_step;         /* done before this command */
     double begun_ms;             /* when its first step began */
     double started_ms;           /* when the epoch's first step began */
