@@ -33,12 +33,13 @@ static int check_files(const options *o)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static int save_checkpoint(const training *t)
+static int save_checkpoint(training *t)
 {
     if (!t->options->checkpoint) return CODE_DONE;
     interrupt_begin(NULL);
     const clg_status status = clg_trainer_save(t->trainer, t->options->checkpoint);
     interrupt_end(NULL);
+    if (status == CLG_OK) t->has_checkpoint = true;
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
@@ -158,12 +159,15 @@ static bool ends_epoch(const training *t, uint64_t b, uint64_t end)
     return next / per_step > (b - b % n_batches) / per_step;
 }
 
-static int save_when_due(const training *t)
+/* Saves every N steps; also once there is a file of --best, which only a checkpoint tells from that
+ * of another training. */
+static int save_when_due(training *t)
 {
     const size_t every = t->options->every;
-    if (every == 0 || clg_trainer_n_steps(t->trainer) % every != 0) return CODE_DONE;
+    const bool is_due = every > 0 && clg_trainer_n_steps(t->trainer) % every == 0;
+    if (!is_due && (t->has_checkpoint || !t->best.has_value)) return CODE_DONE;
     const int code = save_checkpoint(t);
-    return code == CODE_DONE ? train_keep_checkpoint(t->options, t->trainer) : code;
+    return code == CODE_DONE && is_due ? train_keep_checkpoint(t->options, t->trainer) : code;
 }
 
 /* Computes batches first to end - 1. The checkpoint of an epoch's last step is saved after the

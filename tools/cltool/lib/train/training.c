@@ -189,15 +189,24 @@ static int open_trainer(training *t)
     return code;
 }
 
+/* Returns whether an epoch in which a step was made has ended. */
+static bool has_ended_epoch(const training *t)
+{
+    const uint64_t n_batches = train_data_batches(&t->data), per_step = training_batches_of_step(t);
+    const uint64_t first_end = (per_step + n_batches - 1) / n_batches * n_batches;
+    return clg_trainer_n_steps(t->trainer) * per_step >= first_end;
+}
+
 /* Takes the file of --best as the best so far where the training goes on; where it begins, the file
- * is of another one. */
+ * is of another one, and before the end of an epoch it may be. */
 static int open_best(training *t)
 {
     const options *o = t->options;
     clg_train_options given;
     clg_session_options session;
     if (!o->best) return CODE_DONE;
-    if (!t->goes_on) return file_may_be_written(o->best, o->force);
+    if (!t->has_checkpoint) return file_may_be_written(o->best, o->force);
+    if (!has_ended_epoch(t)) return CODE_DONE;
     const int code = fill_options(t, &session, &given);
     return code == CODE_DONE ? train_best_resume(&t->best, &t->data, t->engine.context, &given)
                              : code;
@@ -269,7 +278,7 @@ static int resume(training *t)
     }
     const clg_status status = clg_trainer_load(t->trainer, o->checkpoint);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
-    t->goes_on = true;
+    t->has_checkpoint = true;
     output_note("goes on after step %llu", (unsigned long long)clg_trainer_n_steps(t->trainer));
     return CODE_DONE;
 }

@@ -26,7 +26,7 @@ typedef struct training {
     clg_schedule_options schedule;
     bool has_own_total; /* the schedule's steps were given */
     clg_trainer *trainer;
-    bool goes_on; /* from a checkpoint */
+    bool has_checkpoint; /* from which the training goes on, or that it saved */
     train_reader *reader;
     double idle_share; /* part of the time for which data were waited for */
     train_log *log;
