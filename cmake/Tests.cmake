@@ -247,7 +247,9 @@ foreach(area api conformance models)
 endforeach()
 clg_add_test_programs(faults fault)
 include(Fuzz)
-target_link_libraries(test_api_train_reader PRIVATE fuzz_tool) # the parts of cltool
+foreach(test api_train_reader unit_tool_text)
+  target_link_libraries(test_${test} PRIVATE fuzz_tool) # the parts of cltool
+endforeach()
 clg_add_test_scripts(conformance device)
 # It lists the implementations of the generated models, which must be complete by then.
 set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generated_models)

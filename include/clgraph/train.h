@@ -190,11 +190,15 @@ typedef struct clg_train_options {
     /* What the caller says about the data and their order, lines of "NAME VALUE"; checkpoints keep
      * it, and clg_trainer_load refuses one with another text. NULL: none. */
     const char *data_settings;
+    /* Equal parts of each batch, which are given one after another in place of it: for steps that
+     * need less memory. Checkpoints are of whole batches, and go on with any number of parts. 0: 1.
+     * Accumulate times parts is at most UINT32_MAX. See clg_trainer_check_parts. */
+    uint32_t parts;
 } clg_train_options;
 #define CLG_TRAIN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(clg_train_options), NULL, NULL, NULL, NULL, 0, NULL, 0, 0.0, 0.0, 1, NULL,          \
-            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false, CLG_ON_NAN_STOP, NULL                 \
+            CLG_FORM_MODEL, false, CLG_FORM_MODEL, 0, false, CLG_ON_NAN_STOP, NULL, 0              \
     }
 
 typedef struct clg_train_stats {
@@ -241,14 +245,14 @@ CLG_API void clg_trainer_free(clg_trainer *trainer);
  * Errors: those of clg_session_set_input. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, const char *name,
                                                       clg_value *value);
-/* Computes the gradients of a batch, and after `accumulate` batches updates the parameters: then
- * *out_stats, which may be NULL, has another step. Without clip_norm the device updates them during
- * the next step, or when a function that needs them is called; that call reports a failure of the
- * update. After a failure the parameters are those of before, unless it occurred in the update
- * itself; gradients of earlier batches are dropped, but not after CANCELLED. Errors: those of
- * clg_session_run; DATA: the loss, or with clip_norm the norm of the gradients, is not finite: the
- * message names step, rate and the first such value. Without clip_norm, gradients that are not
- * finite while the loss is are found in the next step. */
+/* Computes the gradients of a batch, or of one of its `parts`, and after `accumulate` batches
+ * updates the parameters: then *out_stats, which may be NULL, has another step. Without clip_norm
+ * the device updates them during the next step, or when a function that needs them is called; that
+ * call reports a failure of the update. After a failure the parameters are those of before, unless
+ * it occurred in the update itself; gradients of earlier batches are dropped, but not after
+ * CANCELLED. Errors: those of clg_session_run; DATA: the loss, or with clip_norm the norm of the
+ * gradients, is not finite: the message names step, rate and the first such value. Without
+ * clip_norm, gradients that are not finite while the loss is are found in the next step. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
 /* Computes the loss of the inputs that are set in the form of prediction; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);
@@ -296,6 +300,11 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_load(clg_trainer *trainer, const cha
  * reads them in place. Evaluations need more. Errors: those of clg_session_memory. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_memory(clg_trainer *trainer,
                                                    clg_memory_estimate *out_estimate);
+/* Checks that the gradient of a batch is, up to rounding, the mean of those of its equal parts: the
+ * loss is a mean over rows, and rows do not depend on each other in the form in which steps
+ * compute, as clg_model_batch proves. Errors: UNSUPPORTED_OPERATOR (the message names the node, or
+ * what it is about the loss), INVALID_ARGUMENT (no input carries a batch), BUSY. */
+CLG_API CLG_MUST_USE clg_status clg_trainer_check_parts(clg_trainer *trainer);
 /* Creates a session that predicts with parameters and running statistics as they are when it runs,
  * in the trainer's memory, in the form of prediction: it has the model's outputs and inputs, and as
  * further inputs, which are set, what is trained. It may outlive the trainer. A run must not be

@@ -572,6 +572,7 @@ class clg_train_options(Structure):
         ("step_metrics", c_bool),
         ("on_nan", c_int),
         ("data_settings", c_char_p),
+        ("parts", c_uint32),
     ]
 
 
@@ -751,6 +752,7 @@ FUNCTIONS = {
     "clg_text_free": (None, [c_void_p]),
     "clg_train_row": (c_uint64, [c_uint64, c_uint64, c_uint64, c_uint64]),
     "clg_trainer_cancel": (None, [c_void_p]),
+    "clg_trainer_check_parts": (c_int, [c_void_p]),
     "clg_trainer_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_trainer_evaluate": (c_int, [c_void_p, c_void_p]),
     "clg_trainer_free": (None, [c_void_p]),

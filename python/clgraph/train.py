@@ -91,7 +91,8 @@ class Trainer:
         every `period` steps), "exponential", "linear" or "cosine" (to last_lr at total_steps); each
         after warmup_steps.
     train, freeze: names of initializers, with "*" and "?".
-    clip_value, clip_norm: limits of the gradients, 0: none. accumulate: batches of a step.
+    clip_value, clip_norm: limits of the gradients, 0: none. accumulate: batches of a step. parts:
+        equal parts of a batch, which are given in place of it; see check_parts.
     batchnorm: in which form BatchNormalization computes in steps: as in the "model", by its
         running statistics ("prediction"), or by those of the batch, which move the running ones
         ("training"). population_variance: these are of the batch, not of the sample as PyTorch's.
@@ -137,6 +138,7 @@ class Trainer:
         clip_value: float = 0.0,
         clip_norm: float = 0.0,
         accumulate: int = 1,
+        parts: int = 1,
         batchnorm: str = "model",
         population_variance: bool = False,
         dropout: str = "model",
@@ -194,6 +196,7 @@ class Trainer:
             clip_value=clip_value,
             clip_norm=clip_norm,
             accumulate=accumulate,
+            parts=parts,
             session=ctypes.addressof(session),
             batchnorm=enum_value(FORMS, batchnorm, "batchnorm"),
             population_variance=bool(population_variance),
@@ -237,7 +240,8 @@ class Trainer:
     def step(self, feed: Mapping[str, Any]) -> StepStats:
         """Computes the gradients of a batch, {input: array}, and updates the parameters.
 
-        With accumulate=N, the first N - 1 of N calls only add gradients; `step` does not change.
+        With accumulate=N and parts=M, the first N * M - 1 of N * M calls only add gradients; `step`
+        does not change.
         """
         self._set(feed)
         stats = init(c.clg_train_stats)
@@ -251,6 +255,11 @@ class Trainer:
             stats.n_counted,
             stats.skipped,
         )
+
+    def check_parts(self) -> None:
+        """Raises Unsupported where the gradient of a batch is not the mean of those of its
+        parts, by the loss or because rows depend on each other."""
+        check(lib.clg_trainer_check_parts(self._handle.pointer))
 
     def evaluate(self, feed: Mapping[str, Any]) -> float:
         """Returns the loss of a batch; nothing changes."""

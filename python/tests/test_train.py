@@ -88,6 +88,25 @@ def test_norm_schedule_and_accumulation(device):
     assert trainer.step(second).rate == 0.375
 
 
+def test_batches_in_parts(device, tmp_path):
+    path = tmp_path / "whole.npz"
+    feed = batch(20)
+    whole = clgraph.Trainer(linear(), device, loss="mse", lr=0.5)
+    parts = clgraph.Trainer(linear(), device, loss="mse", lr=0.5, parts=2)
+    whole.check_parts()
+    whole.step(feed)
+    assert parts.step({name: rows[: N // 2] for name, rows in feed.items()}).step == 0
+    assert parts.step({name: rows[N // 2 :] for name, rows in feed.items()}).step == 1
+    np.testing.assert_allclose(
+        parts.get_parameter("weight"), whole.get_parameter("weight"), atol=1e-12
+    )
+    whole.save(path)
+    parts.load(path)
+    labels = clgraph.Trainer(linear(), device, loss="cross-entropy", ignore_index=1)
+    with pytest.raises(clgraph.Unsupported, match="not ignored"):
+        labels.check_parts()
+
+
 def test_frozen_and_set_parameters(device):
     trainer = clgraph.Trainer(linear(), device, loss="l1", freeze=["b*"])
     assert trainer.parameters == ["weight"]

@@ -10,6 +10,7 @@
 #include "train/loss.h"
 #include "train/trainer.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* Marks the trainer as busy; returns BUSY from the calling function if it is already. */
@@ -66,6 +67,8 @@ static clg_status read_patterns(const char *what, const char *const *patterns, s
 /* Reads what does not depend on the device. */
 static clg_status read_options(const clg_train_options *given, trainer_options *out)
 {
+    const uint64_t n_parts = given->parts ? given->parts : 1,
+                   n_batches = n_parts * (given->accumulate ? given->accumulate : 1);
     *out = (trainer_options){
         .loss = CLG_LOSS_OPTIONS_INIT,
         .update = {.options = CLG_OPTIMIZER_OPTIONS_INIT,
@@ -78,11 +81,17 @@ static clg_status read_options(const clg_train_options *given, trainer_options *
         .has_step_metrics = given->step_metrics,
         .on_nan = given->on_nan,
         .data_settings = given->data_settings,
-        .n_batches = given->accumulate ? given->accumulate : 1};
+        .n_batches = (uint32_t)n_batches,
+        .n_parts = (uint32_t)n_parts};
     API_OPTIONS(given->loss, out->loss);
     API_OPTIONS(given->optimizer, out->update.options);
     API_OPTIONS(given->schedule, out->schedule);
     out->update.scales = out->n_batches > 1;
+    if (n_batches > UINT32_MAX)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_trainer_create: accumulate is %" PRIu32 " and parts %" PRIu32
+                         ": a step has %" PRIu32 " parts of batches at most",
+                         given->accumulate, given->parts, UINT32_MAX);
     CLG_TRY(check_limit("clip_value", given->clip_value));
     CLG_TRY(check_limit("clip_norm", given->clip_norm));
     CLG_TRY(check_form("batchnorm", given->batchnorm));
@@ -266,6 +275,12 @@ clg_status clg_trainer_session(clg_trainer *trainer, clg_session **out_session)
     *out_session = NULL;
     ENTER_SETTLED(trainer);
     return leave(trainer, trainer_session(trainer, out_session));
+}
+
+clg_status clg_trainer_check_parts(clg_trainer *trainer)
+{
+    ENTER(trainer);
+    return leave(trainer, trainer_check_parts(trainer));
 }
 
 clg_status clg_trainer_memory(clg_trainer *trainer, clg_memory_estimate *out_estimate)

@@ -59,7 +59,7 @@ static void write_settings(const clg_trainer *t, strbuf *out)
         INTEGER("schedule.warmup_steps", s->warmup_steps),
         {.name = "clip_value", .number = t->update.clip_value},
         {.name = "clip_norm", .number = t->update.clip_norm},
-        INTEGER("accumulate", t->n_batches),
+        INTEGER("accumulate", t->n_batches / t->n_parts),
         {.name = "batchnorm", .number = t->forms.batchnorm},
         {.name = "population_variance", .number = t->forms.population_variance},
         {.name = "dropout", .number = t->forms.dropout},

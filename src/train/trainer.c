@@ -343,6 +343,7 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
     t->loss.output = t->loss.target = NULL;
     t->loss.weights = NULL;
     t->n_batches = options->n_batches;
+    t->n_parts = options->n_parts;
     const char *data = options->data_settings ? options->data_settings : "";
     t->data_settings = memory_strdup(data);
     const clg_status status =

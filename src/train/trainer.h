@@ -50,8 +50,9 @@ struct clg_trainer {
     clg_session *gradients, *evaluation, *updates;
     size_t *statistic_inputs; /* by statistic: the input of gradients */
     clg_session *sums;        /* NULL: a step has one batch */
-    size_t n_batches;         /* of a step */
-    size_t n_done;            /* batches of the step in progress */
+    size_t n_batches;         /* of a step, or their parts */
+    size_t n_parts;           /* of a batch */
+    size_t n_done;            /* n_batches of the step in progress */
     /* of these: sums of losses and counts */
     double loss_sum;
     uint64_t n_right, n_counted;
@@ -73,7 +74,7 @@ typedef struct trainer_options {
     clg_schedule_options schedule;
     train_forms forms;
     parameter_patterns patterns;
-    uint32_t n_batches;
+    uint32_t n_batches, n_parts; /* n_batches: parts of batches */
     uint64_t seed;
     bool has_step_metrics;
     clg_on_nan on_nan;
@@ -121,6 +122,8 @@ clg_status trainer_model(const clg_trainer *t, clg_model **out_model);
 clg_status trainer_session(clg_trainer *t, clg_session **out_session);
 /* Sets the inputs of a session that are parameters and statistics. */
 clg_status trainer_give_all(const clg_trainer *t, clg_session *s);
+/* As clg_trainer_check_parts (trainer_parts.c). */
+clg_status trainer_check_parts(const clg_trainer *t);
 /* As clg_trainer_memory (trainer_memory.c); *out is zero before. */
 clg_status trainer_memory(clg_trainer *t, clg_memory_estimate *out);
 

@@ -63,24 +63,71 @@ cmp whole.onnx resumed.onnx && echo "the same file"
 "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o begun.onnx --checkpoint none.npz --resume -q >/dev/null
 cmp whole.onnx begun.onnx && echo "the same file"
 
+# The step of a checkpoint; 0: there is none.
+step_of() {
+  [ -e "$1" ] || { echo 0 && return; }
+  python3 -c 'import sys, zipfile; print(int.from_bytes(zipfile.ZipFile(sys.argv[1]).read("step.npy")[-8:], "little"))' "$1"
+}
+logged_steps() { sed -nE 's/^\{"step":([0-9]+),.*/\1/p'; }
+# Starts a training that would not end by itself as $pid. start FILE ARGS...: it goes on with FILE.npz,
+# and has written ten lines more to FILE.jsonl. $before, $begins: lines before, and its first step.
+start() {
+  local file=$1
+  shift
+  touch "$file.jsonl"
+  before=$(wc -l <"$file.jsonl") begins=$(($(step_of "$file.npz") + 1))
+  "$CLTOOL" "$@" --epochs 1000000000 -o "$file.onnx" --checkpoint "$file.npz" --log "$file.jsonl" --resume -q >/dev/null 2>&1 &
+  pid=$!
+  while kill -0 "$pid" && [ "$(wc -l <"$file.jsonl")" -lt $((before + 10)) ]; do sleep 0.02; done
+}
+# stop SIGNAL FILE ARGS...: sends the signal to such a training, prints the exit code, and that it began
+# where it was.
+stop() {
+  local signal=$1 file=$2
+  shift 2
+  start "$file" "$@"
+  kill "-$signal" "$pid"
+  wait "$pid"
+  echo "exit $?"
+  [ "$(tail -n "+$((before + 1))" "$file.jsonl" | logged_steps | head -n 1)" = "$begins" ] && echo "it began where it was"
+}
+last_is_logged() { [ "$(step_of "$1.npz")" = "$(logged_steps <"$1.jsonl" | tail -n 1)" ] && echo "the last step is in the log"; }
+# Ends a training that was stopped two epochs later, and compares it with a whole one. STEPS_PER_EPOCH FILE ARGS...
+end_later() {
+  local file=$2 epochs=$(($(step_of "$2.npz") / $1 + 2))
+  shift 2
+  "$CLTOOL" "$@" --epochs $epochs -o "$file.onnx" --checkpoint "$file.npz" --log "$file.jsonl" --resume -q >/dev/null
+  "$CLTOOL" "$@" --epochs $epochs -o whole_"$file.onnx" -q >/dev/null
+  cmp whole_"$file.onnx" "$file.onnx" && echo "the same file"
+}
+
 echo "== killed, again and again"
-runs=0
-until [ -e killed.onnx ] || [ $runs -ge 50 ]; do
-  timeout -s KILL 0.7 "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o killed.onnx \
-    --checkpoint killed.npz --every 3 --resume -q >/dev/null 2>&1
-  runs=$((runs + 1))
-  [ $runs -lt 30 ] || "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o killed.onnx \
-    --checkpoint killed.npz --every 3 --resume -q >/dev/null # a slow machine
-done
-cmp whole.onnx killed.onnx && echo "the same file"
+for _ in 1 2 3 4 5; do stop KILL killed "${labelled[@]}" --validation 0.2 --every 3; done 2>/dev/null
+end_later 9 killed "${labelled[@]}" --validation 0.2
 find . -name '*killed*' | sort
 
 echo "== interrupted, in the middle of steps"
-accumulated=("${labelled[@]}" --epochs 30 --accumulate 2)
-"$CLTOOL" "${accumulated[@]}" -o all.onnx -q >/dev/null
-timeout -s INT 0.7 "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ended.npz -q >/dev/null 2>&1
-[ -e ended.onnx ] || "$CLTOOL" "${accumulated[@]}" -o ended.onnx --checkpoint ended.npz --resume -q >/dev/null
-cmp all.onnx ended.onnx && echo "the same file"
+for _ in 1 2 3; do
+  stop INT ended "${labelled[@]}" --accumulate 2 2>/dev/null
+  last_is_logged ended
+done
+end_later 6 ended "${labelled[@]}" --accumulate 2
+
+echo "== interrupted, while a kernel runs"
+(
+  export CLG_HOSTILE_HANG=$WORK/hang OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_hostile.so${OPENCL_LAYERS:+:$OPENCL_LAYERS}
+  start long "${labelled[@]}"
+  touch hang
+  sleep 0.5
+  kill -INT "$pid"
+  sleep 1.5
+  kill -0 "$pid" && echo "it waits"
+  rm hang
+  wait "$pid"
+  echo "exit $?"
+) 2>/dev/null
+last_is_logged long
+end_later 12 long "${labelled[@]}"
 
 echo "== a disk that is full"
 cp three.npz full.npz

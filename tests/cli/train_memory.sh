@@ -32,6 +32,58 @@ cmp whole.onnx fits.onnx && echo "what fits is not divided"
 
 "$CLTOOL" "${training[@]}" --batch 100 --epochs 1 --memory "$parts" --inexact -o inexact.onnx 2>&1 | grep -c 'parts, in'
 
+echo "== checkpoints of another memory"
+# A training that goes on without --memory, and again with it; three batches of 120 rows are an epoch.
+going=("${training[@]}" --batch 120 -o going.onnx --checkpoint going.npz --resume --log going.jsonl --force -q)
+"$CLTOOL" "${going[@]}" --epochs 2 --memory "$parts" >/dev/null
+"$CLTOOL" "${going[@]}" --epochs 4 >/dev/null
+"$CLTOOL" "${going[@]}" --epochs 6 --memory "$parts" --inexact >/dev/null
+paste <(losses whole.jsonl) <(losses going.jsonl) |
+  awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-4 * $1) bad = 1; n++ } END { print n, bad ? "differ" : "epochs with the same loss" }'
+inexact=("${training[@]}" --batch 100 --epochs 1 -o inexact.onnx --checkpoint inexact.npz --resume --force -q)
+"$CLTOOL" "${inexact[@]}" --memory "$parts" --inexact >/dev/null
+"$CLTOOL" "${inexact[@]}" 2>&1 | sed -E "s/accumulate [0-9]+', the/accumulate N', the/"
+
+echo "== the form of training"
+"$CLTOOL" new cnn 1x8x8 --conv 8 --dense 32,10 --dropout 0.3 --batchnorm -o forms.onnx >/dev/null
+forms=(train forms.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy --batch 120 --memory 1k -o a.onnx -q)
+show bytes -- "${forms[@]}"
+show "${forms[@]}" --dropout on
+show "${forms[@]}" --batchnorm training
+show bytes -- "${forms[@]}" --dropout off --batchnorm fixed
+form_graph() {
+  onnx_node MatMul product 'x w' h
+  onnx_node BatchNormalization norm 'h s b m v' 'n p q'
+  onnx_node Dropout drop 'n ratio trains' y
+  pb_text 2 forms
+  f32 3f800000 3f000000 3e800000 3f800000 >w
+  onnx_floats w '2 2' w
+  f32 3f800000 3f800000 >ones
+  f32 00000000 00000000 >zeros
+  onnx_floats s 2 ones
+  onnx_floats b 2 zeros
+  onnx_floats m 2 zeros
+  onnx_floats v 2 ones
+  f32 3f000000 >half
+  onnx_floats ratio '' half
+  pb_message 5 onnx_true trains
+  onnx_input x 1 N 2
+  onnx_output y 1 N 2
+}
+onnx_true() {
+  pb_int 2 9
+  pb_text 8 "$1"
+  printf '\1' >true
+  pb_bytes 9 true
+}
+onnx_model form_graph >training.onnx
+f32 3f800000 bf800000 3f000000 00000000 3e800000 bf400000 3f800000 3f800000 | npy '<f4' '(4, 2)' >x.npy
+i64 1 0 1 0 | npy '<i8' '(4,)' >t.npy
+forms=(train training.onnx -i x.npy --target t.npy --loss cross-entropy --batch 4 --memory 1 -o a.onnx -q)
+show "${forms[@]}" --batchnorm fixed
+show "${forms[@]}" --dropout off
+show bytes -- "${forms[@]}" --dropout off --batchnorm fixed
+
 echo "== refused"
 show bytes -- "${training[@]}" --batch 120 --memory 1k -o a.onnx -q
 show bytes -- "${training[@]}" --batch 100 --memory 1k -o a.onnx -q
@@ -50,8 +102,6 @@ mixed_graph() {
   onnx_output y 1 N 2
 }
 onnx_model mixed_graph >mixed.onnx
-f32 3f800000 bf800000 3f000000 00000000 3e800000 bf400000 3f800000 3f800000 | npy '<f4' '(4, 2)' >x.npy
-i64 1 0 1 0 | npy '<i8' '(4,)' >t.npy
 show train mixed.onnx -i x.npy --target t.npy --loss cross-entropy --batch 4 --memory 1 -o a.onnx -q
 ls a.onnx 2>&1
 finish

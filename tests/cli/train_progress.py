@@ -12,7 +12,7 @@ import sys
 
 LINE = re.compile(
     rb"epoch \d+  step \d+/\d+  loss [0-9.e+-]+ \(\d+\.\d %\)  rate [0-9.e+-]+  \d+ rows/s  "
-    rb"\d+:\d\d left"
+    rb"\d+(:[0-5]\d)?:[0-5]\d left"
 )
 
 child, terminal = pty.fork()

@@ -24,6 +24,7 @@
  *                        number may be -1
  *   CLG_HOSTILE_GONE     devices:N or platforms:N: there are none from the N-th call for them on,
  *                        from 0
+ *   CLG_HOSTILE_HANG     a file: waits do not end while there is one, as during a long kernel
  *   CLG_HOSTILE_REPORT   1: prints "hostile driver: N answers" to stderr at the end
  *
  * The variables are read at each call, so a test may change them.
@@ -38,6 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOG_BYTES ((size_t)8 << 20)
 #define LONGER_BYTES ((size_t)1 << 20)
@@ -103,6 +105,21 @@ static void sleep_late(void)
 {
     const struct timespec t = {.tv_nsec = LATE_NS};
     (void)nanosleep(&t, NULL);
+}
+
+static bool is_hanging(void)
+{
+    const char *path = getenv("CLG_HOSTILE_HANG");
+    return path && access(path, F_OK) == 0;
+}
+
+/* Delays a wait as CLG_HOSTILE and CLG_HOSTILE_HANG say. */
+static void wait_late(void)
+{
+    if (!has("late") && !is_hanging()) return;
+    do sleep_late();
+    while (is_hanging());
+    note();
 }
 
 /* ---- texts, lists and numbers ---------------------------------------------------------------- */
@@ -336,6 +353,7 @@ static bool is_still_queued(cl_event event)
 {
     static _Atomic(cl_event) asked;
     static _Atomic(int64_t) since_ns;
+    if (is_hanging()) return true;
     if (!has("late")) return false;
     if (atomic_exchange(&asked, event) != event) atomic_store(&since_ns, now_ns());
     return now_ns() - atomic_load(&since_ns) < LATE_NS;
@@ -359,19 +377,13 @@ static cl_int CL_API_CALL wrap_clGetEventInfo(cl_event event, cl_event_info what
 
 static cl_int CL_API_CALL wrap_clFinish(cl_command_queue queue)
 {
-    if (has("late")) {
-        sleep_late();
-        note();
-    }
+    wait_late();
     return next->clFinish(queue);
 }
 
 static cl_int CL_API_CALL wrap_clWaitForEvents(cl_uint n, const cl_event *events)
 {
-    if (has("late")) {
-        sleep_late();
-        note();
-    }
+    wait_late();
     return next->clWaitForEvents(n, events);
 }
 

@@ -33,12 +33,13 @@ static int check_files(const options *o)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static int save_checkpoint(const training *t)
+static int save_checkpoint(training *t)
 {
     if (!t->options->checkpoint) return CODE_DONE;
     interrupt_begin(NULL);
     const clg_status status = clg_trainer_save(t->trainer, t->options->checkpoint);
     interrupt_end(NULL);
+    if (status == CLG_OK) t->has_checkpoint = true;
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
@@ -61,35 +62,45 @@ static void print_measures(const char *name, double loss, double accuracy)
     if (!isnan(accuracy)) (void)printf(" (%s %%)", rate_text(100 * accuracy));
 }
 
-static int end_epoch(training *t, uint64_t epoch)
+/* Prints and logs the epoch so far; validation: NULL where there is none. */
+static int report_epoch(const training *t, uint64_t epoch, const clg_measures *validation)
 {
-    clg_measures validation = CLG_MEASURES_INIT;
-    const double loss = t->sum / (double)t->n_rows, accuracy = share(t->n_right, t->n_counted);
-    const double seconds = (now_ms() - t->started_ms) / 1000;
-    int code = CODE_DONE;
-    if (t->data.n_validation > 0) code = train_data_validate(&t->data, t->trainer, &validation);
-    if (code != CODE_DONE) return code;
-    const double validated = t->data.n_validation > 0 ? validation.loss : (double)NAN,
-                 validated_accuracy = share(validation.n_right, validation.n_counted);
+    const double loss = t->n_rows ? t->sum / (double)t->n_rows : (double)NAN,
+                 accuracy = share(t->n_right, t->n_counted),
+                 validated = validation ? validation->loss : (double)NAN,
+                 validated_accuracy =
+                     validation ? share(validation->n_right, validation->n_counted) : (double)NAN,
+                 rows_s = (double)t->n_rows / ((now_ms() - t->started_ms) / 1000);
     output_progress_hide();
     if (!t->options->json) {
         (void)printf("epoch %llu", (unsigned long long)epoch + 1);
         print_measures("loss", loss, accuracy);
-        if (t->data.n_validation > 0) print_measures("validation", validated, validated_accuracy);
-        (void)printf("  %s rows/s\n", rate_text((double)t->n_rows / seconds));
+        if (validation) print_measures("validation", validated, validated_accuracy);
+        (void)printf("  %s rows/s\n", rate_text(rows_s));
     }
-    code =
-        log_line(t, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)epoch + 1,
-                              "step", (json_int_t)clg_trainer_n_steps(t->trainer), "epoch_loss",
-                              output_json_real(loss), "epoch_accuracy", output_json_real(accuracy),
-                              "validation_loss", output_json_real(validated), "validation_accuracy",
-                              output_json_real(validated_accuracy), "rows_s",
-                              output_json_real((double)t->n_rows / seconds)));
-    if (code == CODE_DONE && t->data.n_validation > 0)
-        code = train_best_keep(&t->best, t->trainer, &validation);
+    return log_line(
+        t, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)epoch + 1, "step",
+                     (json_int_t)clg_trainer_n_steps(t->trainer), "epoch_loss",
+                     output_json_real(loss), "epoch_accuracy", output_json_real(accuracy),
+                     "validation_loss", output_json_real(validated), "validation_accuracy",
+                     output_json_real(validated_accuracy), "rows_s", output_json_real(rows_s)));
+}
+
+/* Validates, reports the epoch and keeps the best. Where Ctrl-C ends the validation, the line of
+ * the epoch has none: the training goes on with the next epoch. */
+static int end_epoch(training *t, uint64_t epoch)
+{
+    clg_measures validation = CLG_MEASURES_INIT;
+    const bool validates = t->data.n_validation > 0;
+    const int validated =
+        validates ? train_data_validate(&t->data, t->trainer, &validation) : CODE_DONE;
+    if (validated != CODE_DONE && validated != CODE_INTERRUPTED) return validated;
+    int code = report_epoch(t, epoch, validates && validated == CODE_DONE ? &validation : NULL);
     t->sum = 0;
     t->n_rows = t->n_right = t->n_counted = 0;
     t->started_ms = now_ms();
+    if (validated != CODE_DONE) return validated;
+    if (code == CODE_DONE && validates) code = train_best_keep(&t->best, t->trainer, &validation);
     return code;
 }
 
@@ -104,10 +115,10 @@ static void show_progress(const training *t, uint64_t epoch, const clg_train_sta
                           (double)(t->n_steps - stats->step) / 1000;
     if (!isnan(right)) (void)snprintf(accuracy, sizeof accuracy, " (%.1f %%)", 100 * right);
     char *text = must_printf(
-        "epoch %llu  step %llu/%llu  loss %.4g%s  rate %.3g  %.0f rows/s  %.0f:%02.0f left",
+        "epoch %llu  step %llu/%llu  loss %.4g%s  rate %.3g  %.0f rows/s  %s left",
         (unsigned long long)epoch + 1, (unsigned long long)stats->step,
         (unsigned long long)t->n_steps, t->sum / (double)t->n_rows, accuracy, stats->rate,
-        (double)t->n_rows / ((now - t->started_ms) / 1000), floor(left_s / 60), fmod(left_s, 60));
+        (double)t->n_rows / ((now - t->started_ms) / 1000), clock_text(left_s));
     output_progress_text(text);
     free(text);
 }
@@ -119,10 +130,7 @@ static int step(training *t, uint64_t epoch)
     size_t n;
     int code = train_reader_set(t->reader, t->trainer, &n);
     if (code != CODE_DONE) return code;
-    interrupt_begin_computing();
     const clg_status status = clg_trainer_step(t->trainer, &stats);
-    interrupt_end_computing();
-    if (interrupt_seen()) return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     t->n_open += n;
     if (stats.step == before) return CODE_DONE; /* not the last batch of a step */
@@ -134,32 +142,87 @@ static int step(training *t, uint64_t epoch)
     }
     t->n_open = 0;
     show_progress(t, epoch, &stats);
-    code = log_line(
+    return log_line(
         t, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "step", (json_int_t)stats.step, "epoch",
                      (json_int_t)epoch + 1, "loss", output_json_real(stats.loss), "accuracy",
                      output_json_real(share(stats.n_right, stats.n_counted)), "rate",
                      output_json_real(stats.rate), "norm", output_json_real(stats.gradient_norm),
                      "skipped", (json_int_t)stats.skipped));
-    const size_t every = t->options->every;
-    if (code != CODE_DONE || every == 0 || stats.step % every != 0) return code;
-    code = save_checkpoint(t);
-    return code == CODE_DONE ? train_keep_checkpoint(t->options, t->trainer) : code;
 }
 
+/* Returns whether an epoch, in which a step was made, ends with batch b, or the training does. */
+static bool ends_epoch(const training *t, uint64_t b, uint64_t end)
+{
+    const uint64_t n_batches = train_data_batches(&t->data), next = b + 1;
+    const uint64_t per_step = training_batches_of_step(t);
+    if (next % n_batches != 0 && next != end) return false;
+    return next / per_step > (b - b % n_batches) / per_step;
+}
+
+/* Saves every N steps; also once there is a file of --best, which only a checkpoint tells from that
+ * of another training. */
+static int save_when_due(training *t)
+{
+    const size_t every = t->options->every;
+    const bool is_due = every > 0 && clg_trainer_n_steps(t->trainer) % every == 0;
+    if (!is_due && (t->has_checkpoint || !t->best.has_value)) return CODE_DONE;
+    const int code = save_checkpoint(t);
+    return code == CODE_DONE && is_due ? train_keep_checkpoint(t->options, t->trainer) : code;
+}
+
+/* Computes batches first to end - 1. The checkpoint of an epoch's last step is saved after the
+ * epoch's end, which a training that is killed before then comes to again. */
+static int train_batches(training *t, uint64_t first, uint64_t end)
+{
+    const uint64_t n_batches = train_data_batches(&t->data);
+    int code = CODE_DONE;
+    for (uint64_t b = first; b < end && code == CODE_DONE; b++) {
+        const uint64_t before = clg_trainer_n_steps(t->trainer);
+        code = step(t, b / n_batches);
+        if (code == CODE_DONE && ends_epoch(t, b, end)) code = end_epoch(t, b / n_batches);
+        if (code == CODE_DONE && clg_trainer_n_steps(t->trainer) != before) code = save_when_due(t);
+        if (code == CODE_DONE && interrupt_seen())
+            code = fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
+    }
+    return code;
+}
+
+/* Looks whether the model of a checkpoint is the best where it is that of an epoch's end, which may
+ * not have been validated: equal is not better. */
+static int keep_resumed(training *t, uint64_t first, uint64_t end)
+{
+    clg_measures validation = CLG_MEASURES_INIT;
+    const bool is_end = first % train_data_batches(&t->data) == 0 || first == end;
+    if (!t->best.file || first == 0 || !is_end) return CODE_DONE;
+    const int code = train_data_validate(&t->data, t->trainer, &validation);
+    return code == CODE_DONE ? train_best_keep(&t->best, t->trainer, &validation) : code;
+}
+
+/* Computes what is left of the training, and saves the checkpoint, also after Ctrl-C. */
+static int train_and_save(training *t)
+{
+    const uint64_t per_step = training_batches_of_step(t), end = t->n_steps * per_step;
+    const uint64_t first = clg_trainer_n_steps(t->trainer) * per_step;
+    int code = keep_resumed(t, first, end);
+    t->begun_ms = t->started_ms = now_ms();
+    t->first_step = clg_trainer_n_steps(t->trainer);
+    if (code == CODE_DONE) code = train_reader_start(&t->data, false, first, end, &t->reader);
+    if (code == CODE_DONE) code = train_batches(t, first, end);
+    if (code == CODE_DONE || code == CODE_INTERRUPTED) {
+        const int saved = save_checkpoint(t);
+        if (code == CODE_DONE) code = saved;
+    }
+    if (first < end) t->idle_share = train_reader_waited_ms(t->reader) / (now_ms() - t->begun_ms);
+    return code;
+}
+
+/* Trains. With --checkpoint, a first Ctrl-C ends the program only after that is saved, however long
+ * a kernel runs; not after what the data still wait for. */
 static int train(training *t)
 {
-    const uint64_t per_step = training_batches_of_step(t);
-    const uint64_t n_batches = train_data_batches(&t->data), end = t->n_steps * per_step;
-    const uint64_t first = clg_trainer_n_steps(t->trainer) * per_step;
-    const double start = t->begun_ms = t->started_ms = now_ms();
-    t->first_step = clg_trainer_n_steps(t->trainer);
-    int code = train_reader_start(&t->data, false, first, end, &t->reader);
-    for (uint64_t b = first; b < end && code == CODE_DONE; b++) {
-        code = step(t, b / n_batches);
-        if (code == CODE_DONE && b % n_batches == n_batches - 1 && t->n_rows > 0)
-            code = end_epoch(t, b / n_batches);
-    }
-    if (first < end) t->idle_share = train_reader_waited_ms(t->reader) / (now_ms() - start);
+    if (t->options->checkpoint) interrupt_begin(NULL);
+    const int code = train_and_save(t);
+    if (t->options->checkpoint) interrupt_end(NULL);
     train_reader_stop(t->reader);
     t->reader = NULL;
     output_progress_clear();
@@ -209,12 +272,11 @@ static int work(training *t)
     if (code == CODE_DONE && o->dry_run) return dry_run(t);
     if (code == CODE_DONE) code = train_log_open(o, &t->log);
     if (code != CODE_DONE) return code;
+    /* a signal between two steps must not end the program before the checkpoint is saved */
+    interrupt_begin_computing();
     code = train(t);
-    if (code == CODE_INTERRUPTED || code == CODE_DONE) {
-        const int saved = save_checkpoint(t);
-        if (code == CODE_DONE) code = saved;
-    }
     if (code == CODE_DONE) code = write_model(t);
+    interrupt_end_computing();
     if (code == CODE_DONE && o->classes)
         code = train_classes_write(train_classes_folder(&o->inputs), o->classes);
     return code == CODE_DONE ? print_result(t) : code;

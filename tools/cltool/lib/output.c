@@ -254,6 +254,18 @@ const char *number_text(double number)
     return buffer;
 }
 
+const char *clock_text(double seconds)
+{
+    char *buffer = next_buffer();
+    const double whole = round(seconds), hours = floor(whole / 3600), minutes = floor(whole / 60);
+    if (hours > 0)
+        (void)snprintf(buffer, PRINTABLE_BYTES, "%.0f:%02.0f:%02.0f", hours, fmod(minutes, 60),
+                       fmod(whole, 60));
+    else
+        (void)snprintf(buffer, PRINTABLE_BYTES, "%.0f:%02.0f", minutes, fmod(whole, 60));
+    return buffer;
+}
+
 const char *dims_text(size_t rank, const int64_t *dims)
 {
     char *buffer = next_buffer();

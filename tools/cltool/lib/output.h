@@ -69,6 +69,7 @@ const char *bytes_text(double bytes);   /* "1.2 GB", powers of 1000 */
 const char *flops_text(double flops);   /* "1.2 GFLOP" */
 const char *rate_text(double a_second); /* four significant digits, no exponent */
 const char *number_text(double number); /* six significant digits */
+const char *clock_text(double seconds); /* "1:05"; from an hour on, "2:00:05" */
 const char *value_kind_name(clg_value_kind kind);
 const char *dims_text(size_t rank, const int64_t *dims); /* "[1,3,224,224]" */
 

@@ -25,7 +25,7 @@ int train_best_open(const options *o, bool has_accuracy, train_best *out)
                           printable(o->best_by));
     if (out->by_accuracy && !has_accuracy)
         return fail_usage("--best-by accuracy is of losses of classes");
-    return o->resume ? CODE_DONE : file_may_be_written(o->best, o->force);
+    return o->resume || o->dry_run ? CODE_DONE : file_may_be_written(o->best, o->force);
 }
 
 static double value_of(const train_best *b, const clg_measures *m)
@@ -50,7 +50,7 @@ int train_best_resume(train_best *b, const train_data *data, clg_context *contex
     clg_model *model = NULL;
     clg_trainer *trainer = NULL;
     clg_measures measures = CLG_MEASURES_INIT;
-    if (!b->file || b->has_value || !path_exists(b->file)) return CODE_DONE;
+    if (!b->file || !path_exists(b->file)) return CODE_DONE;
     clg_status status = clg_model_load_file(b->file, NULL, &model);
     interrupt_begin_computing();
     if (status == CLG_OK) status = clg_trainer_create(context, model, given, &trainer);

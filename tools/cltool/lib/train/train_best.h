@@ -19,7 +19,7 @@ typedef struct train_best {
 /* Reads --best and --best-by. has_accuracy: the loss is of classes. */
 int train_best_open(const options *o, bool has_accuracy, train_best *out);
 /* Takes the model that --best names, of an earlier part of the training, as the best so far. given:
- * options of the trainer. Does nothing where there is a best one already. */
+ * options of the trainer. Does nothing where there is no such file. */
 int train_best_resume(train_best *b, const train_data *data, clg_context *context,
                       const clg_train_options *given);
 /* Writes the trainer's model if it is better than the best so far. */

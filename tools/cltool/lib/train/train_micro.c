@@ -6,38 +6,31 @@
 
 #include "output.h"
 
-#include <clgraph/inspect.h>
-
 #include <stdlib.h>
-#include <string.h>
 
-static int refuse(const char *why)
+int train_micro_check(const options *o, clg_trainer *trainer, uint64_t n_rows, size_t batch,
+                      bool *out_is_exact)
 {
+    char *why = NULL;
+    clg_status status = CLG_OK;
+    if (n_rows % batch != 0)
+        why = must_printf("the last batch of an epoch has %llu of %zu rows",
+                          (unsigned long long)(n_rows % batch), batch);
+    else
+        status = clg_trainer_check_parts(trainer);
+    if (status == CLG_ERROR_UNSUPPORTED_OPERATOR || status == CLG_ERROR_INVALID_ARGUMENT)
+        why = must_printf("%s", clg_last_error());
+    else if (status != CLG_OK)
+        return fail_status(status, STAGE_WORK, NULL);
+    *out_is_exact = !why;
+    if (!why || o->inexact) {
+        free(why);
+        return CODE_DONE;
+    }
     (void)fail_usage("--memory: smaller batches would change the result: %s", why);
     fail_hint("--inexact divides batches all the same");
+    free(why);
     return CODE_USAGE;
-}
-
-int train_micro_check(const options *o, const clg_model *model, const clg_loss_options *loss,
-                      uint64_t n_rows, size_t batch)
-{
-    if (o->inexact) return CODE_DONE;
-    if (loss->kind == CLG_LOSS_OUTPUT)
-        return refuse("the model's own loss need not be a mean over rows");
-    if (loss->has_ignore_index)
-        return refuse("the loss is a mean over targets that are not ignored");
-    if (loss->n_weights > 0) return refuse("the loss is a mean by the weights of classes");
-    if (o->batchnorm && strncmp(o->batchnorm, "training", strlen("training")) == 0)
-        return refuse("BatchNormalization uses mean and variance of a part");
-    if (n_rows % batch != 0) {
-        char *why = must_printf("the last batch of an epoch has %llu of %zu rows",
-                                (unsigned long long)(n_rows % batch), batch);
-        const int code = refuse(why);
-        free(why);
-        return code;
-    }
-    const clg_status status = clg_model_batch(model, NULL, NULL, NULL);
-    return status == CLG_OK ? CODE_DONE : refuse(clg_last_error());
 }
 
 size_t train_micro_next(size_t batch, size_t n_parts)

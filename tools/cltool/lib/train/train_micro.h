@@ -10,11 +10,11 @@
 
 #include <clgraph/train.h>
 
-/* Checks that the gradient of a batch is the mean of those of its parts: the loss is a mean over
- * rows that do not depend on each other, and each batch has as many rows. --inexact skips that.
- * n_rows: of an epoch. */
-int train_micro_check(const options *o, const clg_model *model, const clg_loss_options *loss,
-                      uint64_t n_rows, size_t batch);
+/* Checks that the gradient of a batch is the mean of those of its parts, and sets *out_is_exact:
+ * clg_trainer_check_parts says so, and each batch has as many rows. Fails where it is not, unless
+ * --inexact is given. n_rows: of an epoch. */
+int train_micro_check(const options *o, clg_trainer *trainer, uint64_t n_rows, size_t batch,
+                      bool *out_is_exact);
 /* Returns the next larger number of equal parts of a batch; 0: there is none. */
 size_t train_micro_next(size_t batch, size_t n_parts);
 

@@ -95,6 +95,23 @@ static int open_inputs(training *t)
     return inputs_gather(&t->with_target, t->with_loss, INPUTS_STREAM, &t->inputs);
 }
 
+/* Counts the steps of the training, whole ones, which are those of the schedule where that has none
+ * of its own. */
+static int count_steps(training *t)
+{
+    const options *o = t->options;
+    const uint64_t n_batches =
+        train_data_batches(&t->data) * (o->epochs ? o->epochs : DEFAULT_EPOCHS);
+    const clg_schedule kind = t->schedule.kind;
+    t->n_steps = n_batches / training_batches_of_step(t);
+    if (!t->has_own_total && (kind == CLG_SCHEDULE_LINEAR || kind == CLG_SCHEDULE_COSINE))
+        t->schedule.total_steps = t->n_steps;
+    if (t->n_steps > 0) return CODE_DONE;
+    return fail_usage("a step takes %llu batches, and the training has %llu",
+                      (unsigned long long)training_batches_of_step(t),
+                      (unsigned long long)n_batches);
+}
+
 static int open_data(training *t)
 {
     const options *o = t->options;
@@ -108,15 +125,13 @@ static int open_data(training *t)
     if (code == CODE_DONE) code = augment_read(o->augment, o->seed, &t->data.augment);
     if (code == CODE_DONE) code = augment_check(&t->data.augment, &t->inputs, t->target);
     if (code != CODE_DONE) return code;
-    const uint64_t n_batches = train_data_batches(&t->data),
-                   epochs = o->epochs ? o->epochs : DEFAULT_EPOCHS;
-    const uint64_t per_step = o->accumulate ? o->accumulate : 1;
-    t->n_steps = epochs * n_batches / per_step;
-    const bool ends =
-        t->schedule.kind == CLG_SCHEDULE_LINEAR || t->schedule.kind == CLG_SCHEDULE_COSINE;
-    if (ends && t->schedule.total_steps == 0) t->schedule.total_steps = t->n_steps;
-    return CODE_DONE;
+    t->has_own_total = t->schedule.total_steps > 0;
+    return count_steps(t);
 }
+
+/* Returns the parts of a batch that checkpoints do not know: those of equal trainings, which go on
+ * with another --memory. */
+static size_t exact_parts(const training *t) { return t->is_exact ? t->n_parts : 1; }
 
 /* Describes the data and their order for checkpoints; the caller frees the text. */
 static char *data_settings(const training *t)
@@ -125,31 +140,41 @@ static char *data_settings(const training *t)
     return must_printf("data.seed %llu\ndata.rows %llu\ndata.validation %llu\ndata.batch %zu\n"
                        "data.augment %s\n",
                        (unsigned long long)d->seed, (unsigned long long)d->n_rows,
-                       (unsigned long long)d->n_validation, d->batch,
+                       (unsigned long long)d->n_validation, d->batch * exact_parts(t),
                        t->options->augment ? t->options->augment : "none");
+}
+
+/* Sets the options of the trainer but for its text about data, and those of its session. */
+static int fill_options(const training *t, clg_session_options *session, clg_train_options *given)
+{
+    const options *o = t->options;
+    *session = engine_session_options(o);
+    session->progress = output_progress_callback;
+    *given = (clg_train_options)CLG_TRAIN_OPTIONS_INIT;
+    given->loss = &t->loss;
+    given->optimizer = &t->optimizer;
+    given->schedule = &t->schedule;
+    given->train = o->trained.items;
+    given->n_train = o->trained.count;
+    if (o->freeze_rest) given->train = t->head.items;
+    if (o->freeze_rest) given->n_train = t->head.count;
+    given->freeze = o->frozen.items;
+    given->n_freeze = o->frozen.count;
+    given->clip_value = o->clip_value;
+    given->clip_norm = o->clip_norm;
+    given->parts = (uint32_t)exact_parts(t);
+    given->accumulate = (uint32_t)(training_batches_of_step(t) / given->parts);
+    given->session = session;
+    given->step_metrics = true;
+    return train_words_modes(o, given);
 }
 
 static int open_trainer(training *t)
 {
     const options *o = t->options;
-    clg_train_options given = CLG_TRAIN_OPTIONS_INIT;
-    clg_session_options session = engine_session_options(o);
-    session.progress = output_progress_callback;
-    given.loss = &t->loss;
-    given.optimizer = &t->optimizer;
-    given.schedule = &t->schedule;
-    given.train = o->trained.items;
-    given.n_train = o->trained.count;
-    if (o->freeze_rest) given.train = t->head.items;
-    if (o->freeze_rest) given.n_train = t->head.count;
-    given.freeze = o->frozen.items;
-    given.n_freeze = o->frozen.count;
-    given.clip_value = o->clip_value;
-    given.clip_norm = o->clip_norm;
-    given.accumulate = (uint32_t)training_batches_of_step(t);
-    given.session = &session;
-    given.step_metrics = true;
-    int code = train_words_modes(o, &given);
+    clg_train_options given;
+    clg_session_options session;
+    int code = fill_options(t, &session, &given);
     if (code == CODE_DONE && !t->engine.context) code = engine_open(o, false, &t->engine.context);
     if (code != CODE_DONE) return code;
     char *settings = data_settings(t);
@@ -160,10 +185,31 @@ static int open_trainer(training *t)
     interrupt_end_computing();
     output_progress_clear();
     if (status != CLG_OK) code = fail_status(status, STAGE_READ, NULL);
-    if (code == CODE_DONE && o->resume)
-        code = train_best_resume(&t->best, &t->data, t->engine.context, &given);
     free(settings);
     return code;
+}
+
+/* Returns whether an epoch in which a step was made has ended. */
+static bool has_ended_epoch(const training *t)
+{
+    const uint64_t n_batches = train_data_batches(&t->data), per_step = training_batches_of_step(t);
+    const uint64_t first_end = (per_step + n_batches - 1) / n_batches * n_batches;
+    return clg_trainer_n_steps(t->trainer) * per_step >= first_end;
+}
+
+/* Takes the file of --best as the best so far where the training goes on; where it begins, the file
+ * is of another one, and before the end of an epoch it may be. */
+static int open_best(training *t)
+{
+    const options *o = t->options;
+    clg_train_options given;
+    clg_session_options session;
+    if (!o->best) return CODE_DONE;
+    if (!t->has_checkpoint) return file_may_be_written(o->best, o->force);
+    if (!has_ended_epoch(t)) return CODE_DONE;
+    const int code = fill_options(t, &session, &given);
+    return code == CODE_DONE ? train_best_resume(&t->best, &t->data, t->engine.context, &given)
+                             : code;
 }
 
 int training_first_batch(const training *t, size_t *out_n)
@@ -199,8 +245,8 @@ static int fit_memory(training *t)
         code = step_memory(t, &needed);
         if (code != CODE_DONE || needed <= limit) break;
         if (t->n_parts == 1)
-            code = train_micro_check(o, t->engine.model, &t->loss,
-                                     t->data.n_rows - t->data.n_validation, batch);
+            code = train_micro_check(o, t->trainer, t->data.n_rows - t->data.n_validation, batch,
+                                     &t->is_exact);
         const bool is_fixed = model_batch(t->engine.model) > 0;
         const size_t n = is_fixed ? 0 : train_micro_next(batch, t->n_parts);
         if (code == CODE_DONE && n == 0)
@@ -212,7 +258,8 @@ static int fit_memory(training *t)
         t->data.batch = batch / n;
         clg_trainer_free(t->trainer);
         t->trainer = NULL;
-        code = open_trainer(t);
+        code = count_steps(t);
+        if (code == CODE_DONE) code = open_trainer(t);
     }
     if (code == CODE_DONE && t->n_parts > 1)
         output_note("batches of %zu are computed in %zu parts, in %s", batch, t->n_parts,
@@ -231,6 +278,7 @@ static int resume(training *t)
     }
     const clg_status status = clg_trainer_load(t->trainer, o->checkpoint);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    t->has_checkpoint = true;
     output_note("goes on after step %llu", (unsigned long long)clg_trainer_n_steps(t->trainer));
     return CODE_DONE;
 }
@@ -246,7 +294,8 @@ int training_open(training *t)
     if (code == CODE_DONE) code = open_data(t);
     if (code == CODE_DONE) code = open_trainer(t);
     if (code == CODE_DONE) code = fit_memory(t);
-    return code == CODE_DONE && !o->dry_run ? resume(t) : code;
+    if (code == CODE_DONE && !o->dry_run) code = resume(t);
+    return code == CODE_DONE && !o->dry_run ? open_best(t) : code;
 }
 
 void training_close(training *t)

@@ -24,12 +24,15 @@ typedef struct training {
     float *class_weights;
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
+    bool has_own_total; /* the schedule's steps were given */
     clg_trainer *trainer;
+    bool has_checkpoint; /* from which the training goes on, or that it saved */
     train_reader *reader;
     double idle_share; /* part of the time for which data were waited for */
     train_log *log;
     uint64_t n_steps;            /* of the whole training */
     size_t n_parts;              /* into which --memory divides a batch; 1: none */
+    bool is_exact;               /* with parts the training is the same up to rounding */
     uint64_t first_step;         /* done before this command */
     double begun_ms;             /* when its first step began */
     double started_ms;           /* when the epoch's first step began */
