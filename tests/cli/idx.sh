@@ -115,25 +115,18 @@ refused missing-idx3-ubyte.gz
 show run bytes.onnx -i images-idx3-ubyte -q
 
 echo "== the same training as from .npy"
-python3 - <<'PYTHON'
-import array, re, struct, sys
+python - <<'PYTHON'
+import struct
 
-def convert(source, target, code, kind):
-    data = open(source, "rb").read()
-    n = 10 + int.from_bytes(data[8:10], "little")
-    shape = [int(d) for d in re.search(r"'shape': \(([^)]*)\)", data[10:n].decode())[1].split(",") if d.strip()]
-    numbers = array.array(kind, data[n:])
-    numbers.byteswap()
+import npy
+
+def write_idx(target, code, letter, shape, elements):
     with open(target, "wb") as out:
-        out.write(bytes([0, 0, code, len(shape)]) + struct.pack(">%dI" % len(shape), *shape) + numbers.tobytes())
+        out.write(bytes([0, 0, code, len(shape)]) + struct.pack(">%dI" % len(shape), *shape))
+        out.write(struct.pack(">%d%s" % (len(elements), letter), *elements))
 
-assert sys.byteorder == "little"
-convert("heldout.npy", "heldout.idx", 0x0D, "f")
-data = open("heldout_labels.npy", "rb").read()
-n = 10 + int.from_bytes(data[8:10], "little")
-size = int(re.search(rb"<i(\d)", data)[1])
-labels = data[n::size]
-open("heldout-labels-idx1-ubyte", "wb").write(bytes([0, 0, 8, 1]) + struct.pack(">I", len(labels)) + labels)
+write_idx("heldout.idx", 0x0D, "f", *npy.read("heldout.npy"))
+write_idx("heldout-labels-idx1-ubyte", 0x08, "B", *npy.read("heldout_labels.npy"))
 PYTHON
 gzip -n heldout.idx heldout-labels-idx1-ubyte
 "$CLTOOL" train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy --epochs 2 --validation 0.2 \

@@ -39,6 +39,21 @@ short() {
 # The keys of a JSON document, in their order, each once at its depth.
 json_keys() { sed -nE 's/^( *)"([A-Za-z0-9_]+)": .*/\1\2/p' | awk '!seen[$0]++'; }
 
+# Losses, accuracies and rates of 'cltool train', which differ between devices and runs.
+train_figures() {
+  sed -E -e 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( \([0-9.]+ %\))?( rows)?/\1 N\3/g' | idle
+}
+idle() { sed -E 's/idle [0-9.]+ %/idle N %/'; }
+
+# Sizes as text, which differ between devices.
+size_figures() { sed -E 's/[0-9.]+ [kMG]?B/N B/'; }
+
+# json_numbers KEY [FILE]: the numbers of a key, of JSON with at most one such key a line.
+json_numbers() { sed -nE "s/.*\"$1\": ?(-?[0-9][0-9.e+-]*).*/\1/p" "${@:2}"; }
+
+# Python with the modules beside the scripts: npy.
+python() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$CLG_SOURCE_DIR/tests/cli python3 "$@"; }
+
 # show [FILTER --] ARGS...: runs cltool ARGS; standard error is marked with '! '.
 show() {
   local filter=cat code

@@ -6,7 +6,6 @@
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx images labels.txt heldout.npy heldout_labels.npy
-figures() { sed -E -e 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( \([0-9.]+ %\))?( rows)?/\1 N\3/g' -e 's/idle [0-9.]+ %/idle N %/'; }
 
 echo "== a subfolder for each class"
 mkdir -p byclass/{zero,one,two}
@@ -22,7 +21,7 @@ for image in images/*.png; do
 done
 touch byclass/notes.txt
 mkdir byclass/.hidden
-show figures -- train digits.onnx -i byclass --loss cross-entropy --epochs 3 --batch 4 -o classes.onnx --classes classes.txt
+show train_figures -- train digits.onnx -i byclass --loss cross-entropy --epochs 3 --batch 4 -o classes.onnx --classes classes.txt
 cat classes.txt
 mkdir flat
 for class in one two zero; do # sorted by name
@@ -59,7 +58,7 @@ show train digits.onnx -i flat --target below.npy "${training[@]}"
 start=$((128 + 256 * 3)) # of the fourth row
 { head -c $start heldout.npy && printf '\0\0\300\177' && tail -c +$((start + 5)) heldout.npy; } >nan.npy
 show train digits.onnx -i nan.npy --target heldout_labels.npy "${training[@]}"
-rm -f nan.npy
+rm -f nan.npy a.jsonl # the row is read after the log is opened
 printf 'not an image' >flat/two_bad.png
 i64 "${labels[@]}" 0 | npy '<i8' "($((${#labels[@]} + 1)),)" >more.npy
 show train digits.onnx -i flat --target more.npy "${training[@]}"
@@ -68,5 +67,5 @@ ls a.onnx a.npz a.txt 2>&1
 
 echo "== a class that does not count"
 i64 -1 "${labels[@]:1}" | npy '<i8' "(${#labels[@]},)" >below.npy
-"$CLTOOL" train digits.onnx -i flat --target below.npy --loss cross-entropy:ignore_index=-1 --epochs 1 -o ignored.onnx -q | tail -n 1 | figures
+"$CLTOOL" train digits.onnx -i flat --target below.npy --loss cross-entropy:ignore_index=-1 --epochs 1 -o ignored.onnx -q | tail -n 1 | train_figures
 finish

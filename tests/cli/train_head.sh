@@ -8,26 +8,20 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy
 # Figures of steps differ between devices.
-figures() { sed -E -e 's/(loss|parameters:|  ) *-?[0-9][0-9.e+-]*( rows)?/\1 N\2/g' -e 's/idle [0-9.]+ %/idle N %/' | grep -v '^epoch'; }
+figures() { train_figures | grep -v '^epoch'; }
 outputs() { "$CLTOOL" inspect "$1" | sed -n '/^outputs/,/^$/p'; }
 weights() { python3 "$CLG_SOURCE_DIR/tests/cli/new.py" "$@"; }
 
 echo "== even and odd digits, with a new head"
-python3 - <<'PYTHON'
-import struct
-data = open("heldout_labels.npy", "rb").read()
-n = 10 + int.from_bytes(data[8:10], "little")
-size = int(data[10:n].decode().split("'<i")[1][0]) if b"'<i" in data[:n] else 1
-labels = [int.from_bytes(data[i:i + size], "little") for i in range(n, len(data), size)]
-header = "{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }" % len(labels)
-header = header.ljust(117) + "\n"
-with open("odd.npy", "wb") as file:
-    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-    file.write(struct.pack("<%dq" % len(labels), *(label % 2 for label in labels)))
+python - <<'PYTHON'
+import npy
+
+shape, labels = npy.read("heldout_labels.npy")
+npy.write("odd.npy", "<i8", shape, [label % 2 for label in labels])
 PYTHON
 odd=(train digits.onnx -i heldout.npy --target odd.npy --loss cross-entropy --head 2)
 show figures -- "${odd[@]}" --freeze-rest --epochs 25 --lr 1e-2 -o odd.onnx --log odd.jsonl
-sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' odd.jsonl |
+json_numbers epoch_loss odd.jsonl |
   awk 'NR == 1 { first = $1 } { last = $1 } END { print last < 0.3 && last < first ? "learned" : "loss " last }'
 outputs odd.onnx
 python3 - <<'PYTHON'

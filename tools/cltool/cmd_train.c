@@ -28,7 +28,7 @@ static int check_files(const options *o)
         code = fail_usage("--keep needs --checkpoint FILE and --every N");
     if (code == CODE_DONE && o->classes && !o->resume)
         code = file_may_be_written(o->classes, o->force);
-    return code;
+    return code == CODE_DONE ? train_log_check(o) : code;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static int work(training *t)
     int code = check_files(o);
     if (code == CODE_DONE) code = training_open(t);
     if (code == CODE_DONE && o->dry_run) return dry_run(t);
-    if (code == CODE_DONE) code = train_log_open(o, &t->log);
+    if (code == CODE_DONE) code = train_log_open(o, clg_trainer_n_steps(t->trainer), &t->log);
     if (code != CODE_DONE) return code;
     code = train(t);
     if (code == CODE_INTERRUPTED || code == CODE_DONE) {
