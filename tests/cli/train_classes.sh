@@ -51,6 +51,8 @@ show train digits.onnx -i byclass --classes flat.npy "${training[@]}"
 show train digits.onnx -i flat --target heldout_labels.npy "${training[@]}"
 mkdir byclass/empty && show train digits.onnx -i byclass "${training[@]}"
 rmdir byclass/empty
+cp -r byclass lines && mv lines/two $'lines/two\nlines'
+show train digits.onnx -i lines --classes a.txt "${training[@]}"
 i64 "${labels[@]:1}" 10 | npy '<i8' "(${#labels[@]},)" >beyond.npy
 show train digits.onnx -i flat --target beyond.npy "${training[@]}"
 i64 -1 "${labels[@]:1}" | npy '<i8' "(${#labels[@]},)" >below.npy

@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int check_files(const options *o)
 {
@@ -216,7 +217,7 @@ static int work(training *t)
     }
     if (code == CODE_DONE) code = write_model(t);
     if (code == CODE_DONE && o->classes)
-        code = train_classes_write(train_classes_folder(&o->inputs), o->classes);
+        code = output_write(o->classes, t->classes, strlen(t->classes));
     return code == CODE_DONE ? print_result(t) : code;
 }
 
