@@ -43,6 +43,35 @@ cmp classes.onnx both.onnx && echo "the same file"
 "$CLTOOL" predict digits.onnx -i flat -o flat-answers.npy -q >/dev/null
 cmp byclass.npy flat-answers.npy && echo "the same rows"
 
+echo "== pixels as bytes, for an input that is not float32"
+bytes_graph() { # DTYPE of the images, with a Cast where it is not float32
+  [ "$1" = 1 ] || pb_message 1 cast_fields
+  onnx_node Flatten flat "$([ "$1" = 1 ] && echo image || echo floats)" f
+  onnx_node MatMul product 'f w' y
+  pb_text 2 bytes
+  for _ in {1..192}; do f32 3a83126f; done >w # 0.001
+  onnx_floats w '64 3' w
+  onnx_input image "$1" N 1 8 8
+  onnx_output y 1 N 3
+}
+cast_fields() {
+  onnx_node_fields Cast cast image floats
+  pb_message 5 cast_attribute
+}
+cast_attribute() {
+  pb_text 1 to
+  pb_int 3 1
+  pb_int 20 2
+}
+onnx_model bytes_graph 2 >bytes.onnx
+onnx_model bytes_graph 1 >floats.onnx
+for model in bytes floats; do
+  scale=() && [ $model = bytes ] || scale=(--scale 255)
+  "$CLTOOL" train $model.onnx -i byclass "${scale[@]}" --loss cross-entropy --epochs 3 --batch 4 -o $model-trained.onnx -q >/dev/null
+  "$CLTOOL" predict $model-trained.onnx -i byclass "${scale[@]}" -o $model.npy -q >/dev/null
+done
+cmp bytes.npy floats.npy && echo "the same training"
+
 echo "== refused, and nothing is written"
 training=(--loss cross-entropy --epochs 1 --batch 4 -o a.onnx --log a.jsonl --checkpoint a.npz -q)
 show train digits.onnx -i flat --classes a.txt --target flat.npy "${training[@]}"
