@@ -14,9 +14,9 @@ labelled=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cr
 echo "== three epochs"
 show train_figures -- "${labelled[@]}" --epochs 3 --validation 0.2 -o three.onnx --log three.jsonl --checkpoint three.npz
 grep -c '"rate"' three.jsonl
-head -n 1 three.jsonl | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
-grep epoch_loss three.jsonl | head -n 1 | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
-json_numbers epoch_loss three.jsonl | awk 'NR == 1 { first = $1 } { last = $1 } END { print last < first / 2 ? "smaller" : "not smaller" }'
+head -n 1 three.jsonl | log_figures
+grep epoch_loss three.jsonl | head -n 1 | log_figures
+losses three.jsonl | awk 'NR == 1 { first = $1 } { last = $1 } END { print last < first / 2 ? "smaller" : "not smaller" }'
 show json_keys -- "${labelled[@]}" --epochs 1 -o one.onnx -q --json
 "$CLTOOL" "${labelled[@]}" --epochs 1 --validation 0.2 -o one.onnx -q --force |
   sed -E 's/[0-9.e-]+ \([0-9.]+ %\)/LOSS (SHARE %)/g; s/[0-9.]+ rows/N rows/' | fixed

@@ -45,7 +45,7 @@ cmp byclass.npy flat-answers.npy && echo "the same rows"
 
 echo "== pixels as bytes, for an input that is not float32"
 bytes_graph() { # DTYPE of the images, with a Cast where it is not float32
-  [ "$1" = 1 ] || pb_message 1 cast_fields
+  [ "$1" = 1 ] || onnx_node_with Cast cast image floats to i 1
   onnx_node Flatten flat "$([ "$1" = 1 ] && echo image || echo floats)" f
   onnx_node MatMul product 'f w' y
   pb_text 2 bytes
@@ -53,15 +53,6 @@ bytes_graph() { # DTYPE of the images, with a Cast where it is not float32
   onnx_floats w '64 3' w
   onnx_input image "$1" N 1 8 8
   onnx_output y 1 N 3
-}
-cast_fields() {
-  onnx_node_fields Cast cast image floats
-  pb_message 5 cast_attribute
-}
-cast_attribute() {
-  pb_text 1 to
-  pb_int 3 1
-  pb_int 20 2
 }
 onnx_model bytes_graph 2 >bytes.onnx
 onnx_model bytes_graph 1 >floats.onnx

@@ -10,7 +10,7 @@ mean_graph() { # y = w * the mean of a row
   onnx_node GlobalAveragePool mean x m
   onnx_node Mul scale 'm w' y
   printf '\0\0\200\77' >w
-  onnx_floats w '' w
+  onnx_floats w 1 w
   onnx_input x 1 N 1 256 1024
   onnx_output y 1 N 1 1 1
 }

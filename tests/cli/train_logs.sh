@@ -8,7 +8,6 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy
 training=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy --validation 0.2 -q)
-figures() { train_figures | grep -v '^epoch'; }
 compare() { python3 "$CLG_SOURCE_DIR/tests/cli/train_logs.py" "$@"; }
 
 echo "== one training"
@@ -17,7 +16,7 @@ for log in run.jsonl run.csv; do
 done
 head -n 1 run.csv
 # Rates of rows differ between runs.
-sed -i -E 's/"rows_s":[0-9.e+]+/"rows_s":null/' run.jsonl
+without_rates -i run.jsonl
 sed -i -E '2,$s/,[^,]*$/,/' run.csv
 compare run.jsonl run.csv board_run.csv run.svg
 
@@ -42,12 +41,12 @@ for log in killed.csv killed.jsonl; do
   goes_on $log 3
 done
 cut -d, -f1-3,7 killed.csv | cmp - whole && echo "the same lines"
-sed -E 's/"rows_s":[0-9.e+]+/"rows_s":null/' killed.jsonl | cmp - run.jsonl && echo "the same lines"
+without_rates killed.jsonl | cmp - run.jsonl && echo "the same lines"
 : >empty.csv
 goes_on empty.csv 2
 head -n 1 empty.csv
 cp one.npz c.npz
-show figures -- "${training[@]/-q/--epochs=2}" -o t.onnx --force --checkpoint c.npz --resume --log killed.csv
+show result_figures -- "${training[@]/-q/--epochs=2}" -o t.onnx --force --checkpoint c.npz --resume --log killed.csv
 
 echo "== refused"
 show "${training[@]}" --epochs 1 -o a.onnx --log run.csv
@@ -64,7 +63,7 @@ echo "-- a disk that is full"
 for option in --log=/dev/full --plot=full/run.svg; do
   mkdir -p full
   ln -sf /dev/full full/run.svg
-  show figures -- "${training[@]}" --epochs 1 -o t.onnx --force $option
+  show result_figures -- "${training[@]}" --epochs 1 -o t.onnx --force $option
 done
 show "${training[@]}" --epochs 1 -o t.onnx --force --plot run.png
 show "${training[@]}" --epochs 1 -o a.onnx --plot run.svg

@@ -8,7 +8,6 @@ source "$(dirname "$0")/support.bash"
 digits heldout.npy heldout_labels.npy
 "$CLTOOL" new cnn 1x8x8 --conv 8 --dense 32,10 -o start.onnx >/dev/null
 training=(train start.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy)
-losses() { json_numbers epoch_loss "$1"; }
 need() { "$CLTOOL" "${training[@]}" --dry-run -q --json "$@" | json_numbers memory_bytes; }
 
 whole=$(need --batch 120)
