@@ -125,6 +125,8 @@ show "${labelled[@]}" --schedule step:period=0.5 -o a.onnx -q
 show "${labelled[@]}" --batchnorm sometimes -o a.onnx -q
 show "${labelled[@]}" --batchnorm training:momentum=1 -o a.onnx -q
 show "${labelled[@]}" --dropout 0.5 -o a.onnx -q
+show "${labelled[@]}" --dropout on:ratio=1 -o a.onnx -q
+show "${labelled[@]}" --optimizer adam:beta1=0.9, -o a.onnx -q
 echo '1,2,3' >few.csv
 show "${labelled[@]}" --class-weights few.csv -o a.onnx -q
 printf '1,2\n3,4\n' >table.csv

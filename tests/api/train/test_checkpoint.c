@@ -145,7 +145,8 @@ TEST(checkpoint__of_other_options)
     }
 }
 
-/* A checkpoint of all parameters is not one of a part of them: what is frozen would stay as it is. */
+/* A checkpoint of all parameters is not one of a part of them: what is frozen would stay as it
+ * is. */
 TEST(checkpoint__of_other_parameters)
 {
     const char *path = scratch_path("all.npz");
