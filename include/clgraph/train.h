@@ -77,7 +77,8 @@ typedef struct clg_loss_options {
  * Formulas are PyTorch's.
  *
  * Any thread. Errors: NOT_FOUND (output), INVALID_ARGUMENT (options; several outputs and none
- * chosen; probabilities of a Softmax with NLL), UNSUPPORTED_DTYPE (y is not float), SHAPE, and why
+ * chosen; probabilities of a Softmax with NLL; a Softmax or LogSoftmax that is not over the classes
+ * alone), UNSUPPORTED_DTYPE (y is not float), SHAPE, and why
  * sessions refuse the model. */
 CLG_API CLG_MUST_USE clg_status clg_model_add_loss(const clg_model *model,
                                                    const clg_loss_options *options,

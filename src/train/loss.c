@@ -41,6 +41,7 @@ typedef struct adding {
     const loss_row *row;
     value_fact y_fact;
     value_id y, target;
+    node_id softmax; /* gives or would give y's probabilities, of classes; NODE_NONE: none */
 } adding;
 
 /* writer: that of an adding, which begins with it. */
@@ -89,6 +90,9 @@ static void skip_activation(adding *a)
                                 name_text(g->values[a->y].name, shown));
         error_hint("cross-entropy takes what the Softmax reads");
     }
+    const bool is_softmax =
+        strcmp(n->op_type, "Softmax") == 0 || strcmp(n->op_type, "LogSoftmax") == 0;
+    if (a->row->class_op && is_softmax) a->softmax = producer;
     if (!a->row->activation || strcmp(n->op_type, a->row->activation) != 0) return;
     log_write(CLG_LOG_INFO, "the loss takes '%s', of which '%s' is the %s",
               name_text(g->values[n->inputs[0]].name, of), name_text(g->values[a->y].name, shown),
@@ -246,6 +250,25 @@ static void check_classes(adding *a, const char *name)
                             name, (long long)n, a->options->n_weights);
 }
 
+/* Refuses a Softmax or LogSoftmax that is not over the classes alone: what is trained would not be
+ * its result. Up to opset 12 it is over all axes from `axis` on. */
+static void check_softmax(adding *a, const char *name)
+{
+    if (a->w.status != CLG_OK || a->softmax == NODE_NONE) return;
+    const node *n = &a->w.graph->nodes[a->softmax];
+    const bool is_over_rest = n->opset < 13;
+    const shape *y = &a->y_fact.dims;
+    int64_t axis = node_int(n, "axis", is_over_rest ? 1 : -1);
+    if (axis < 0) axis += y->rank;
+    bool is_right = axis == 1;
+    for (int d = 2; d < y->rank && is_over_rest; d++) is_right = is_right && y->dims[d] == 1;
+    if (is_right) return;
+    a->w.status =
+        error_set(CLG_ERROR_INVALID_ARGUMENT,
+                  "the %s of '%s' is over axis %lld%s, the classes of %s are axis 1", n->op_type,
+                  name, (long long)axis, is_over_rest ? " and those after it" : "", a->row->name);
+}
+
 /* Sets a->y_fact to the dtype and shape that follow from the graph; refuses what is not float, and
  * scores without classes. */
 static void know_y(adding *a)
@@ -269,6 +292,7 @@ static void know_y(adding *a)
         a->w.status = error_set(CLG_ERROR_SHAPE, "the rank of '%s' is not known", name);
     ops_facts_free(facts, n);
     if (a->w.status == CLG_OK) check_classes(a, name);
+    check_softmax(a, name);
 }
 
 bool loss_is_of_classes(clg_loss kind) { return rows[kind].class_op != NULL; }
@@ -281,7 +305,8 @@ clg_status loss_add(const clg_model *model, const clg_loss_options *options,
     adding a = {.w = {.prefix = "loss"},
                 .options = options,
                 .row = &rows[options->kind],
-                .target = VALUE_NONE};
+                .target = VALUE_NONE,
+                .softmax = NODE_NONE};
     CLG_TRY(graph_clone(model->graph, &a.w.graph));
     find_y(&a);
     skip_activation(&a);

@@ -8,25 +8,15 @@ files w1, b1, w2 of float32. The gradient of each element is a central differenc
 in double precision, of a forward computation in plain Python.
 """
 
-import ast
 import math
 import os
 import struct
 import sys
 
+import npy
+
 STEP = 1e-3
 TOLERANCE = 1e-5  # of the largest element: float32 sums of a few terms
-
-
-def load(path):
-    """Returns the shape and the elements of a .npy file of float32 or int64."""
-    with open(path, "rb") as file:
-        data = file.read()
-    size = struct.unpack("<H", data[8:10])[0]
-    header = ast.literal_eval(data[10 : 10 + size].decode())
-    letter = {"<f4": "f", "<i8": "q"}[header["descr"]]
-    elements = struct.iter_unpack("<" + letter, data[10 + size :])
-    return header["shape"], [element[0] for element in elements]
 
 
 def raw(path):
@@ -86,11 +76,11 @@ def difference(result, values, target, name, i):
 
 def main():
     folder, result = sys.argv[1:3]
-    target = load(sys.argv[3])[1] if len(sys.argv) > 3 else None
-    values = {"x": load("x.npy")[1], "w1": raw("w1"), "b1": raw("b1"), "w2": raw("w2")}
+    target = npy.read(sys.argv[3])[1] if len(sys.argv) > 3 else None
+    values = {"x": npy.read("x.npy")[1], "w1": raw("w1"), "b1": raw("b1"), "w2": raw("w2")}
     for file in sorted(os.listdir(folder)):
         name = file[: -len(".npy")]
-        shape, found = load(os.path.join(folder, file))
+        shape, found = npy.read(os.path.join(folder, file))
         wanted = [difference(result, values, target, name, i) for i in range(len(values[name]))]
         worst = max(abs(a - b) for a, b in zip(found, wanted)) / max(map(abs, wanted))
         is_right = len(found) == len(wanted) and worst <= TOLERANCE

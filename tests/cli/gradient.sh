@@ -6,7 +6,7 @@
 # ctest: timeout 900
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-reference() { python3 "$CLG_SOURCE_DIR/tests/cli/gradient.py" "$@"; }
+reference() { python "$CLG_SOURCE_DIR/tests/cli/gradient.py" "$@"; }
 # Errors of --check differ between devices.
 check() { short | sed -E 's/ [0-9][^ ]* (0\.0+5)( |$)/ N \1\2/'; }
 

@@ -89,6 +89,7 @@ model=bytes.onnx
 predict parts-idx3-ubyte.gz u1
 
 echo "== files that lie"
+onnx_model same_graph 2 N h w >any.onnx
 refused() {
   show predict "${2-bytes.onnx}" -i "$1" -o y.npy -q --force
 }
@@ -102,6 +103,11 @@ head -c 23 images-idx3-ubyte >cut.idx && refused cut.idx
 { cat images-idx3-ubyte && printf x; } >more.idx && refused more.idx
 idx 08 4294967295 4294967295 4294967295 </dev/null >huge.idx && refused huge.idx
 idx 0E 0 4294967295 4294967295 4294967295 </dev/null >huge0.idx && refused huge0.idx
+idx 08 0 4294967295 4294967295 </dev/null >none0.idx && refused none0.idx any.onnx
+idx 08 4294967295 0 4 </dev/null >none1.idx && refused none1.idx any.onnx
+idx 0E 0 2048 2048 </dev/null | gzip -n >none2.idx.gz && refused none2.idx.gz any.onnx
+idx 08 0 4096 4096 </dev/null >none3.idx &&
+  "$CLTOOL" predict any.onnx -i none3.idx -o y.npy -q --force >/dev/null && echo "the largest shape without data"
 idx 08 1000000 28 28 </dev/null | gzip -n >ratio.idx.gz && refused ratio.idx.gz
 idx 08 1 2 2 </dev/null | { cat && head -c 1000000 /dev/zero; } | gzip -n >bomb.idx.gz && refused bomb.idx.gz
 idx 08 4 2 2 </dev/null | { cat && head -c 15 /dev/zero; } | gzip -n >fewer.idx.gz && refused fewer.idx.gz
@@ -115,25 +121,18 @@ refused missing-idx3-ubyte.gz
 show run bytes.onnx -i images-idx3-ubyte -q
 
 echo "== the same training as from .npy"
-python3 - <<'PYTHON'
-import array, re, struct, sys
+python - <<'PYTHON'
+import struct
 
-def convert(source, target, code, kind):
-    data = open(source, "rb").read()
-    n = 10 + int.from_bytes(data[8:10], "little")
-    shape = [int(d) for d in re.search(r"'shape': \(([^)]*)\)", data[10:n].decode())[1].split(",") if d.strip()]
-    numbers = array.array(kind, data[n:])
-    numbers.byteswap()
+import npy
+
+def write_idx(target, code, letter, shape, elements):
     with open(target, "wb") as out:
-        out.write(bytes([0, 0, code, len(shape)]) + struct.pack(">%dI" % len(shape), *shape) + numbers.tobytes())
+        out.write(bytes([0, 0, code, len(shape)]) + struct.pack(">%dI" % len(shape), *shape))
+        out.write(struct.pack(">%d%s" % (len(elements), letter), *elements))
 
-assert sys.byteorder == "little"
-convert("heldout.npy", "heldout.idx", 0x0D, "f")
-data = open("heldout_labels.npy", "rb").read()
-n = 10 + int.from_bytes(data[8:10], "little")
-size = int(re.search(rb"<i(\d)", data)[1])
-labels = data[n::size]
-open("heldout-labels-idx1-ubyte", "wb").write(bytes([0, 0, 8, 1]) + struct.pack(">I", len(labels)) + labels)
+write_idx("heldout.idx", 0x0D, "f", *npy.read("heldout.npy"))
+write_idx("heldout-labels-idx1-ubyte", 0x08, "B", *npy.read("heldout_labels.npy"))
 PYTHON
 gzip -n heldout.idx heldout-labels-idx1-ubyte
 "$CLTOOL" train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy --epochs 2 --validation 0.2 \

@@ -11,8 +11,7 @@ export CLG_DEVICE=pocl
 
 # Times, rates and the row at which the loss is seen differ from run to run.
 any() {
-  sed -E -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' \
-    -e 's/idle [0-9.]+ %/idle N %/' -e 's/going on with row [0-9]+/going on with row N/' \
+  predict_figures | sed -E -e 's/going on with row [0-9]+/going on with row N/' \
     -e "s/on '[^']*'/on 'DEVICE'/; s/device '[^']*' was/device 'DEVICE' was/" \
     -e "s/(cltool: |error: ).*(clFinish|clWaitForEvents|clEnqueue[A-Za-z]*) failed/\1CALL failed/"
 }

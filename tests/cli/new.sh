@@ -37,7 +37,7 @@ digits heldout.npy heldout_labels.npy
 right() {
   "$CLTOOL" train "$1" -i heldout.npy --target heldout_labels.npy --loss cross-entropy --epochs "$2" --lr 5e-3 -o t.onnx \
     --log t.jsonl --force -q >/dev/null
-  sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' t.jsonl | tail -n 1 | awk '{ print $1 < 0.2 ? "learned" : "loss " $1 }'
+  json_numbers epoch_loss t.jsonl | tail -n 1 | awk '{ print $1 < 0.2 ? "learned" : "loss " $1 }'
 }
 "$CLTOOL" new mlp 1x8x8,64,10 -o mlp_digits.onnx | numbers
 right mlp_digits.onnx 12

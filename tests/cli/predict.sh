@@ -8,8 +8,7 @@ digits digits.onnx heldout.npy heldout_probabilities.npy heldout_labels.npy imag
 "$CLTOOL" cache warm digits.onnx -q >/dev/null
 
 # Times and rates differ from run to run, and so does a batch that was measured.
-any() { sed -E -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' -e 's/idle [0-9.]+ %/idle N %/' \
-  -e '/measured/s/batch [0-9]+/batch N/'; }
+any() { predict_figures | sed -E '/measured/s/batch [0-9]+/batch N/'; }
 unbatched() { any | sed -E 's/batch [0-9]+/batch N/'; }
 fixed_json() { sed -E -e 's/: [0-9]+\.[0-9]+(e-[0-9]+)?/: N/' -e 's/(rss_bytes": )[0-9]+/\1N/'; }
 # Whether two files hold the same numbers; devices may differ in the last digits with another batch.

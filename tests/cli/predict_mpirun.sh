@@ -24,7 +24,7 @@ mpi=(timeout -k 10 120 mpirun -n 4 --oversubscribe)
 [ "$(id -u)" -ne 0 ] || mpi+=(--allow-run-as-root)
 digits digits.onnx heldout.npy images
 "$CLTOOL" cache warm digits.onnx -q >/dev/null
-any() { sed -E -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' -e 's/idle [0-9.]+ %/idle N %/' -e 's/\.[0-9a-f]{16}\./.KEY./g'; }
+any() { predict_figures | sed -E 's/\.[0-9a-f]{16}\./.KEY./g'; }
 list() { # FILE...: the names of those that exist
   local file
   for file in "$@"; do [ ! -e "$file" ] || printf '%s\n' "$file" | any; done

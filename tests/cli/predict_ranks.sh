@@ -10,8 +10,7 @@ unset "${!OMPI_@}" "${!PMI_@}" "${!PMIX_@}" "${!SLURM_@}"
 digits digits.onnx heldout.npy images
 "$CLTOOL" cache warm digits.onnx -q >/dev/null
 any() {
-  sed -E -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' -e 's/idle [0-9.]+ %/idle N %/' \
-    -e 's/\.[0-9a-f]{16}\./.KEY./g' -e 's/[0-9]+ bytes, time [0-9]+/N bytes, time T/g' -e 's/, [0-9a-f]{16}/, HASH/g'
+  predict_figures | sed -E -e 's/\.[0-9a-f]{16}\./.KEY./g' -e 's/[0-9]+ bytes, time [0-9]+/N bytes, time T/g' -e 's/, [0-9a-f]{16}/, HASH/g'
 }
 notes() { normal | any | sed -E -e '/^cltool: (device|input|image)/d'; }
 list() { # FILE...: the names of those that exist

@@ -82,27 +82,12 @@ echo "== maps are tables with names"
 classes_fields() {
   onnx_node_fields ZipMap zip p who
   pb_text 7 ai.onnx.ml
-  pb_message 5 labels_fields
-}
-labels_fields() {
-  pb_text 1 classlabels_strings
-  pb_text 9 owl
-  pb_text 9 wren
-  pb_int 20 8
-}
-cast_fields() {
-  onnx_node_fields Cast cast x words
-  pb_message 5 to_fields
-}
-to_fields() {
-  pb_text 1 to
-  pb_int 3 8
-  pb_int 20 2
+  onnx_attribute classlabels_strings strings owl wren
 }
 classes_graph() {
   onnx_node Softmax softmax x p
   pb_message 1 classes_fields
-  pb_message 1 cast_fields
+  onnx_node_with Cast cast x words to i 8
   pb_text 2 classes
   onnx_input x 1 N 2
   pb_message 12 pb_text 1 who

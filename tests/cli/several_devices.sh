@@ -15,8 +15,7 @@ fi
 
 # Shares and times differ from run to run, and so do devices' names in the middle of a line.
 any() {
-  sed -E -e 's/device [0-9]+:[0-9]+(\/[0-9]+)?: [0-9]+ rows, [0-9]+%/device P:D: N rows, N%/' \
-    -e 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' -e 's/idle [0-9.]+ %/idle N %/' \
+  predict_figures | sed -E -e 's/device [0-9]+:[0-9]+(\/[0-9]+)?: [0-9]+ rows, [0-9]+%/device P:D: N rows, N%/' \
     -e "s/'[^']*': [0-9]+ compute units? makes? [0-9]+ parts? of/NAME: N units make N parts of/" |
     short
 }
@@ -38,7 +37,7 @@ echo "== a stream takes parts too"
 show any -- predict digits.onnx -i heldout.npy -o out.npy --batch 50 -d pocl/0,pocl
 echo "== layers"
 parts() {
-  sed -E -e 's/device [0-9]+:[0-9]+(\/[0-9]+)?: [0-9]+ nodes/device P:D: N nodes/' \
+  predict_figures | sed -E -e 's/device [0-9]+:[0-9]+(\/[0-9]+)?: [0-9]+ nodes/device P:D: N nodes/' \
     -e "s/'[^']*' to '[^']*', weights [^,]*, [0-9]+%/'A' to 'B', weights N, N%/" \
     -e 's/gets [0-9.]+ .?B/gets N B/' | any
 }

@@ -5,19 +5,10 @@
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 
-attribute() { # NAME FIELD TYPE VALUE...: a list of integers (8, 7) or strings (9, 8)
-  local name=$1 field=$2 type=$3 value
-  shift 3
-  pb_text 1 "$name"
-  for value in "$@"; do
-    if [ "$type" = 7 ]; then pb_int "$field" "$value"; else pb_text "$field" "$value"; fi
-  done
-  pb_int 20 "$type"
-}
 encoder_node() { # keys 1 and 2 to what the rest says
   onnx_node_fields LabelEncoder label x y
-  pb_message 5 attribute keys_int64s 8 7 1 2
-  pb_message 5 attribute "$@"
+  onnx_attribute keys_int64s ints 1 2
+  onnx_attribute "$@"
   pb_text 7 ai.onnx.ml
 }
 encoder_graph() { # DTYPE ATTRIBUTE...
@@ -39,8 +30,8 @@ encoder() { # FILE DTYPE ATTRIBUTE...
     pb_message 8 ml_opset
   } >"$file"
 }
-encoder numbers.onnx 7 values_int64s 8 7 30 40
-encoder words.onnx 8 values_strings 9 8 one two
+encoder numbers.onnx 7 values_int64s ints 30 40
+encoder words.onnx 8 values_strings strings one two
 
 echo "== numbers of numbers"
 show run numbers.onnx --fill x=ones

@@ -39,6 +39,30 @@ short() {
 # The keys of a JSON document, in their order, each once at its depth.
 json_keys() { sed -nE 's/^( *)"([A-Za-z0-9_]+)": .*/\1\2/p' | awk '!seen[$0]++'; }
 
+# Losses, accuracies and rates of 'cltool train', which differ between devices and runs.
+train_figures() {
+  sed -E -e 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( \([0-9.]+ %\))?( rows)?/\1 N\3/g' | idle
+}
+idle() { sed -E 's/idle [0-9.]+ %/idle N %/'; }
+# As train_figures, without the lines of epochs.
+result_figures() { train_figures | grep -v '^epoch'; }
+# Of lines of --log: the loss of each epoch; lines without the rate of rows, or without any number.
+losses() { json_numbers epoch_loss "$1"; }
+without_rates() { sed -E 's/"rows_s":[0-9.e+]+/"rows_s":null/' "$@"; }
+log_figures() { sed -E 's/:-?[0-9][0-9.e-]*/:N/g'; }
+
+# Times and rates of 'cltool predict'.
+predict_figures() { sed -E 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' | idle; }
+
+# Sizes as text, which differ between devices.
+size_figures() { sed -E 's/[0-9.]+ [kMG]?B/N B/'; }
+
+# json_numbers KEY [FILE]: the numbers of a key, of JSON with at most one such key a line.
+json_numbers() { sed -nE "s/.*\"$1\": ?(-?[0-9][0-9.e+-]*).*/\1/p" "${@:2}"; }
+
+# Python with the modules beside the scripts: npy.
+python() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$CLG_SOURCE_DIR/tests/cli python3 "$@"; }
+
 # show [FILTER --] ARGS...: runs cltool ARGS; standard error is marked with '! '.
 show() {
   local filter=cat code
@@ -133,14 +157,38 @@ onnx_node_fields() { # OP NAME "INPUT..." "OUTPUT..."
   pb_text 4 "$1"
 }
 onnx_node() { pb_message 1 onnx_node_fields "$@"; }
-onnx_floats_fields() { # NAME "DIM..." FILE
-  local dim
-  for dim in $2; do pb_int 1 "$dim"; done
-  pb_int 2 1
-  pb_text 8 "$1"
-  pb_bytes 9 "$3"
+onnx_attribute_fields() { # NAME FIELD VALUE...: FIELD is i (an integer), ints or strings
+  local field=$2 value
+  pb_text 1 "$1"
+  for value in "${@:3}"; do
+    case $field in
+      i) pb_int 3 "$value" ;;
+      ints) pb_int 8 "$value" ;;
+      strings) pb_text 9 "$value" ;;
+    esac
+  done
+  case $field in
+    i) pb_int 20 2 ;;
+    ints) pb_int 20 7 ;;
+    strings) pb_int 20 8 ;;
+  esac
 }
-onnx_floats() { pb_message 5 onnx_floats_fields "$@"; } # an initializer
+onnx_attribute() { pb_message 5 onnx_attribute_fields "$@"; } # of a node's fields
+onnx_node_with_fields() {
+  onnx_node_fields "${@:1:4}"
+  onnx_attribute "${@:5}"
+}
+# A node with one attribute: OP NAME "INPUT..." "OUTPUT..." ATTRIBUTE FIELD VALUE...
+onnx_node_with() { pb_message 1 onnx_node_with_fields "$@"; }
+onnx_initializer_fields() { # DTYPE NAME "DIM..." FILE
+  local dim
+  for dim in $3; do pb_int 1 "$dim"; done
+  pb_int 2 "$1"
+  pb_text 8 "$2"
+  pb_bytes 9 "$4"
+}
+onnx_floats() { pb_message 5 onnx_initializer_fields 1 "$@"; } # NAME "DIM..." FILE
+onnx_int64s() { pb_message 5 onnx_initializer_fields 7 "$@"; }
 onnx_entry() {
   pb_text 1 "$1"
   pb_text 2 "$2"

@@ -8,16 +8,14 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy images
 # Losses differ between devices; rates depend on time.
-figures() { sed -E -e 's/(loss|validation|parameters:|  ) *-?[0-9][0-9.e+-]*( \([0-9.]+ %\))?( rows)?/\1 N\3/g' -e 's/idle [0-9.]+ %/idle N %/'; }
-fixed() { sed -E -e 's/idle [0-9.]+ %/idle N %/' -e 's/(idle_share": )[0-9.e-]+/\1N/' -e 's/"file"/file/'; }
-losses() { sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' "$1"; }
+fixed() { idle | sed -E -e 's/(idle_share": )[0-9.e-]+/\1N/' -e 's/"file"/file/'; }
 labelled=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy)
 
 echo "== three epochs"
-show figures -- "${labelled[@]}" --epochs 3 --validation 0.2 -o three.onnx --log three.jsonl --checkpoint three.npz
+show train_figures -- "${labelled[@]}" --epochs 3 --validation 0.2 -o three.onnx --log three.jsonl --checkpoint three.npz
 grep -c '"rate"' three.jsonl
-head -n 1 three.jsonl | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
-grep epoch_loss three.jsonl | head -n 1 | sed -E 's/:-?[0-9][0-9.e-]*/:N/g'
+head -n 1 three.jsonl | log_figures
+grep epoch_loss three.jsonl | head -n 1 | log_figures
 losses three.jsonl | awk 'NR == 1 { first = $1 } { last = $1 } END { print last < first / 2 ? "smaller" : "not smaller" }'
 show json_keys -- "${labelled[@]}" --epochs 1 -o one.onnx -q --json
 "$CLTOOL" "${labelled[@]}" --epochs 1 --validation 0.2 -o one.onnx -q --force |
@@ -38,27 +36,21 @@ cmp best.onnx before.onnx && echo "a training that goes on knows the best"
 
 echo "== the trained model"
 "$CLTOOL" run three.onnx -i heldout.npy -o before -q >/dev/null
-python3 - before/probabilities.npy heldout_labels.npy <<'PYTHON'
+python - before/probabilities.npy heldout_labels.npy <<'PYTHON'
 import sys
 
-def read(path):
-    data = open(path, "rb").read()
-    n = int.from_bytes(data[8:10], "little")
-    return data[10:10 + n].decode(), data[10 + n:]
+import npy
 
-import struct
-head, data = read(sys.argv[1])
-rows = struct.iter_unpack("<10f", data)
-head, data = read(sys.argv[2])
-size = int(head.split("'<i")[1][0]) if "'<i" in head else 1
-labels = [int.from_bytes(data[i:i + size], "little") for i in range(0, len(data), size)]
+data = npy.read(sys.argv[1])[1]
+labels = npy.read(sys.argv[2])[1]
+rows = [data[i : i + 10] for i in range(0, len(data), 10)]
 right = sum(max(range(10), key=row.__getitem__) == label for row, label in zip(rows, labels))
 print("right:", "more than 350 of 360" if right > 350 else right)
 PYTHON
 
 echo "== a training that goes on"
 "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o whole.onnx -q >/dev/null
-show figures -- "${labelled[@]}" --epochs 6 --validation 0.2 -o resumed.onnx --checkpoint three.npz --resume
+show train_figures -- "${labelled[@]}" --epochs 6 --validation 0.2 -o resumed.onnx --checkpoint three.npz --resume
 cmp whole.onnx resumed.onnx && echo "the same file"
 "$CLTOOL" "${labelled[@]}" --epochs 6 --validation 0.2 -o begun.onnx --checkpoint none.npz --resume -q >/dev/null
 cmp whole.onnx begun.onnx && echo "the same file"
@@ -180,6 +172,8 @@ show "${labelled[@]}" --schedule step:period=0.5 -o a.onnx -q
 show "${labelled[@]}" --batchnorm sometimes -o a.onnx -q
 show "${labelled[@]}" --batchnorm training:momentum=1 -o a.onnx -q
 show "${labelled[@]}" --dropout 0.5 -o a.onnx -q
+show "${labelled[@]}" --dropout on:ratio=1 -o a.onnx -q
+show "${labelled[@]}" --optimizer adam:beta1=0.9, -o a.onnx -q
 echo '1,2,3' >few.csv
 show "${labelled[@]}" --class-weights few.csv -o a.onnx -q
 printf '1,2\n3,4\n' >table.csv

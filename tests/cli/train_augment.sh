@@ -7,7 +7,7 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy
 labelled=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy --validation 0.2 -q)
-validations() { sed -nE 's/.*"validation_loss":([0-9.e-]+).*/\1/p' "$1"; }
+validations() { json_numbers validation_loss "$1"; }
 
 echo "== the same bits"
 "$CLTOOL" "${labelled[@]}" --epochs 4 --augment flip,crop:2,shift:1 -o whole.onnx >/dev/null

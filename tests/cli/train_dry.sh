@@ -7,18 +7,15 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy heldout_labels.npy
 dry=(train digits.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy --dry-run -q)
-# Bytes differ between devices.
-bytes() { sed -E 's/[0-9.]+ [kMG]?B/N B/'; }
-field() { sed -nE "s/^  \"$1\": ([0-9]+),?/\1/p"; }
 
-show bytes -- "${dry[@]}"
-show bytes -- "${dry[@]}" --head 12 --freeze-rest --batch 8
+show size_figures -- "${dry[@]}"
+show size_figures -- "${dry[@]}" --head 12 --freeze-rest --batch 8
 show json_keys -- "${dry[@]}" --json
 
 echo "== what costs memory"
-weights() { "$CLTOOL" "${dry[@]}" --json "$@" | field weight_bytes; }
-total() { "$CLTOOL" "${dry[@]}" --json "$@" | field memory_bytes; }
-elements=$("$CLTOOL" "${dry[@]}" --json | field elements)
+weights() { "$CLTOOL" "${dry[@]}" --json "$@" | json_numbers weight_bytes; }
+total() { "$CLTOOL" "${dry[@]}" --json "$@" | json_numbers memory_bytes; }
+elements=$("$CLTOOL" "${dry[@]}" --json | json_numbers elements)
 sgd=$(weights --optimizer sgd)
 echo "a state: $((($(weights --optimizer adagrad) - sgd) / elements)) bytes an element"
 echo "accumulated gradients: $((($(weights --optimizer sgd --accumulate 2) - sgd) / elements)) bytes an element"

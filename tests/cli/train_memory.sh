@@ -8,11 +8,7 @@ source "$(dirname "$0")/support.bash"
 digits heldout.npy heldout_labels.npy
 "$CLTOOL" new cnn 1x8x8 --conv 8 --dense 32,10 -o start.onnx >/dev/null
 training=(train start.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy)
-field() { sed -nE "s/^  \"$1\": ([0-9]+),?/\1/p"; }
-losses() { sed -nE 's/.*"epoch_loss":([0-9.e-]+).*/\1/p' "$1"; }
-# Bytes differ between devices.
-bytes() { sed -E 's/[0-9.]+ [kMG]?B/N B/'; }
-need() { "$CLTOOL" "${training[@]}" --dry-run -q --json "$@" | field memory_bytes; }
+need() { "$CLTOOL" "${training[@]}" --dry-run -q --json "$@" | json_numbers memory_bytes; }
 
 whole=$(need --batch 120)
 parts=$(need --batch 40 --accumulate 3)
@@ -21,7 +17,7 @@ parts=$(need --batch 40 --accumulate 3)
 echo "== the same training"
 "$CLTOOL" "${training[@]}" --batch 120 --epochs 6 -o whole.onnx --log whole.jsonl -q >/dev/null
 "$CLTOOL" "${training[@]}" --batch 120 --epochs 6 --memory "$parts" -o parts.onnx --log parts.jsonl 2>&1 |
-  grep parts, | bytes
+  grep parts, | size_figures
 paste <(losses whole.jsonl) <(losses parts.jsonl) |
   awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-4 * $1) bad = 1; n++ } END { print n, bad ? "differ" : "epochs with the same loss" }'
 wc -l <whole.jsonl
@@ -85,10 +81,10 @@ show "${forms[@]}" --dropout off
 show bytes -- "${forms[@]}" --dropout off --batchnorm fixed
 
 echo "== refused"
-show bytes -- "${training[@]}" --batch 120 --memory 1k -o a.onnx -q
-show bytes -- "${training[@]}" --batch 100 --memory 1k -o a.onnx -q
-show "${training[@]}" --batch 100 --memory 1k --inexact -o a.onnx -q 2>&1 | bytes
-show bytes -- train start.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy:ignore_index=3 --batch 120 \
+show size_figures -- "${training[@]}" --batch 120 --memory 1k -o a.onnx -q
+show size_figures -- "${training[@]}" --batch 100 --memory 1k -o a.onnx -q
+show "${training[@]}" --batch 100 --memory 1k --inexact -o a.onnx -q 2>&1 | size_figures
+show size_figures -- train start.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy:ignore_index=3 --batch 120 \
   --memory 1k -o a.onnx -q
 show "${training[@]}" --memory many -o a.onnx -q
 mixed_graph() {

@@ -50,16 +50,9 @@ static int read_cnn(const options *o, network_plan *plan)
 
 static int check_plan(const network_plan *plan)
 {
-    static const char *const activations[] = {"relu", "tanh", "gelu"};
-    bool is_known = false;
     for (size_t i = 0; i < plan->rank; i++)
         if (plan->dims[i] < 1 || plan->dims[i] > INT32_MAX)
             return fail_usage("the shape of the input has a size of %" PRId64, plan->dims[i]);
-    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
-        is_known |= strcmp(plan->activation, activations[i]) == 0;
-    if (!is_known)
-        return fail_usage("--activation: there is no '%s': it takes relu, tanh, gelu",
-                          printable(plan->activation));
     if (plan->dropout >= 1) return fail_usage("--dropout is 0 to 1, less than 1");
     if (plan->kernel % 2 == 0) return fail_usage("--kernel is odd, not %zu", plan->kernel);
     if (plan->kernel > INT16_MAX || plan->pool > INT16_MAX)
@@ -73,7 +66,6 @@ static int read_plan(const options *o, network_plan *plan)
     const bool is_mlp = strcmp(kind, "mlp") == 0;
     *plan = (network_plan){.kernel = o->kernel ? o->kernel : 3,
                            .pool = o->pool ? o->pool : 2,
-                           .activation = o->activation ? o->activation : "relu",
                            .dropout = o->drop_rate,
                            .batchnorm = o->has_norm,
                            .seed = o->seed};
@@ -83,6 +75,8 @@ static int read_plan(const options *o, network_plan *plan)
         return fail_usage("mlp takes no --conv, --kernel, --pool and --dense");
     int code = weights_scheme_of(o->init, &plan->scheme);
     if (code == CODE_DONE) code = is_mlp ? read_mlp(o->arguments[1], plan) : read_cnn(o, plan);
+    if (code == CODE_DONE && o->activation)
+        code = network_activation_of(o->activation, &plan->activation);
     return code == CODE_DONE ? check_plan(plan) : code;
 }
 

@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int check_files(const options *o)
 {
@@ -28,7 +29,7 @@ static int check_files(const options *o)
         code = fail_usage("--keep needs --checkpoint FILE and --every N");
     if (code == CODE_DONE && o->classes && !o->resume)
         code = file_may_be_written(o->classes, o->force);
-    return code;
+    return code == CODE_DONE ? train_log_check(o) : code;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -270,7 +271,7 @@ static int work(training *t)
     int code = check_files(o);
     if (code == CODE_DONE) code = training_open(t);
     if (code == CODE_DONE && o->dry_run) return dry_run(t);
-    if (code == CODE_DONE) code = train_log_open(o, &t->log);
+    if (code == CODE_DONE) code = train_log_open(o, clg_trainer_n_steps(t->trainer), &t->log);
     if (code != CODE_DONE) return code;
     /* a signal between two steps must not end the program before the checkpoint is saved */
     interrupt_begin_computing();
@@ -278,7 +279,7 @@ static int work(training *t)
     if (code == CODE_DONE) code = write_model(t);
     interrupt_end_computing();
     if (code == CODE_DONE && o->classes)
-        code = train_classes_write(train_classes_folder(&o->inputs), o->classes);
+        code = output_write(o->classes, t->classes, strlen(t->classes));
     return code == CODE_DONE ? print_result(t) : code;
 }
 

@@ -277,6 +277,49 @@ static void expect_refused(const char *op_type, const clg_loss_options *o, clg_s
     clg_model_free(m);
 }
 
+/* [n,CLASSES,2] and a Softmax along an axis; pixels: the last size. */
+static clg_status add_after_softmax(const char *op_type, int64_t opset, int64_t axis,
+                                    int64_t pixels, const clg_loss_options *o)
+{
+    clg_model *m, *out = NULL;
+    clg_builder *g;
+    assert_ok(clg_builder_create(opset, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 3, DIMS(-1, CLASSES, pixels), NULL));
+    assert_ok(clg_builder_node(g, "", op_type, NULL, 1, NAMES("x"), 1, NAMES("y")));
+    if (axis != 9) assert_ok(clg_builder_attribute_int(g, "axis", axis));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    const clg_status status = clg_model_add_loss(m, o, &out);
+    clg_model_free(out);
+    clg_model_free(m);
+    return status;
+}
+
+TEST(loss__softmax_over_other_axes)
+{
+    static const struct {
+        int64_t opset, axis, pixels; /* axis 9: the default */
+        bool is_right;
+    } cases[] = {{13, 1, 2, true},  {13, -2, 2, true}, {13, 2, 2, false},  {13, 9, 2, false},
+                 {13, 9, 1, false}, {13, 0, 2, false}, {11, 9, 2, false},  {11, 9, 1, true},
+                 {11, 1, 1, true},  {11, 2, 2, false}, {11, 9, -1, false}, {11, 0, 1, false}};
+    clg_loss_options o = CLG_LOSS_OPTIONS_INIT;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const size_t k = i / 2;
+        const char *op_type = i % 2 ? "LogSoftmax" : "Softmax";
+        o.kind = i % 2 ? CLG_LOSS_NLL : CLG_LOSS_CROSS_ENTROPY;
+        const clg_status status =
+            add_after_softmax(op_type, cases[k].opset, cases[k].axis, cases[k].pixels, &o);
+        if (cases[k].is_right) {
+            assert_ok(status);
+        } else {
+            assert_error(status, CLG_ERROR_INVALID_ARGUMENT, op_type);
+            assert_error(status, CLG_ERROR_INVALID_ARGUMENT, "are axis 1");
+        }
+    }
+}
+
 TEST(loss__refuses)
 {
     clg_loss_options o = CLG_LOSS_OPTIONS_INIT;

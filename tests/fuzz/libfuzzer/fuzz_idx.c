@@ -15,6 +15,8 @@
 static void read_rows(idx_reader *reader)
 {
     const size_t n = (size_t)reader->dims[0], row_bytes = reader->row_elems * reader->elem_bytes;
+    free(must_alloc(reader->row_elems, reader->elem_bytes)); /* as the callers do */
+    fuzz_require((row_bytes > 0 && n > 0) || (row_bytes <= IDX_MAX_EMPTY && n <= IDX_MAX_EMPTY));
     if (row_bytes > 0 && n > MAX_BYTES / row_bytes) return;
     if (n > MAX_BYTES) return;
     char *all = must_alloc(n, row_bytes), *rows = must_alloc(n, row_bytes);

@@ -72,6 +72,14 @@ static void make_idx(void)
                                   "\0\0\0\2"
                                   "\77\360\0\0\0\0\0\0"
                                   "\300\0\0\0\0\0\0\0";
+    static const char no_rows[] = "\0\0\10\3"
+                                  "\0\0\0\0"
+                                  "\377\377\377\377"
+                                  "\377\377\377\377";
+    static const char no_elements[] = "\0\0\16\3"
+                                      "\377\377\377\377"
+                                      "\0\0\0\0"
+                                      "\377\377\377\377";
     static const char huge[] = "\0\0\16\3"
                                "\377\377\377\377"
                                "\377\377\377\377"
@@ -89,6 +97,8 @@ static void make_idx(void)
     corpus_file("idx", "doubles.idx", doubles, sizeof doubles - 1);
     corpus_file("idx", "huge.idx", huge, sizeof huge - 1);
     corpus_file("idx", "empty.idx", empty, sizeof empty - 1);
+    corpus_file("idx", "no_rows.idx", no_rows, sizeof no_rows - 1);
+    corpus_file("idx", "no_elements.idx", no_elements, sizeof no_elements - 1);
     corpus_file("idx", "packed.gz", packed, sizeof packed - 1);
     corpus_file("idx", "packed_cut.gz", packed, sizeof packed - 5);
 }

@@ -7,6 +7,7 @@
 #include "digest.h"
 #include "host.h"
 #include "interrupt.h"
+#include "output.h"
 
 #include <clgraph/inspect.h>
 
@@ -185,6 +186,12 @@ int output_write(const char *path, const char *data, size_t size_bytes)
     const clg_status status = clg_file_write(path, data, size_bytes);
     interrupt_end(NULL);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+}
+
+int output_fail(const char *path)
+{
+    return fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: %s", printable(path),
+                strerror(errno));
 }
 
 int file_read_text(const char *path, char **out_text)

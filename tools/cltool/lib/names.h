@@ -35,6 +35,9 @@ int file_must_be_npy(const char *path);
 int file_may_be_written(const char *path, bool force);
 /* Writes a file atomically: a temporary file is written, then renamed. */
 int output_write(const char *path, const char *data, size_t size_bytes);
+/* Records that a file cannot be written, with the reason in errno; returns CODE_WORK, as
+ * output_write does for a full disk. */
+int output_fail(const char *path);
 /* Reads a whole text file; free(). */
 int file_read_text(const char *path, char **out_text);
 

@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "limit_words.h"
+#include "output.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -281,6 +282,34 @@ bool option_pair(const char *text, char **out_name, const char **out_value)
     memcpy(*out_name, text, n);
     *out_value = equals + 1;
     return true;
+}
+
+static const char *name_at(const char *const *names, size_t stride, size_t i)
+{
+    return *(const char *const *)(const void *)((const char *)names + i * stride);
+}
+
+int option_word(const char *what, const char *word, const char *const *names, size_t stride,
+                size_t *out_index)
+{
+    const char *name = names[0];
+    size_t i = 0;
+    *out_index = 0;
+    for (; name && strcmp(name, word) != 0; i++) name = name_at(names, stride, i + 1);
+    if (name) {
+        *out_index = i;
+        return CODE_DONE;
+    }
+    if (!names[0]) return fail_usage("%s: there is no '%s'", what, printable(word));
+    char *list = must_copy(names[0]);
+    for (i = 1; (name = name_at(names, stride, i)) != NULL; i++) {
+        char *longer = must_printf("%s, %s", list, name);
+        free(list);
+        list = longer;
+    }
+    const int code = fail_usage("%s: there is no '%s': it takes %s", what, printable(word), list);
+    free(list);
+    return code;
 }
 
 int option_size(const char *what, const char *text, size_t min, size_t *out_size)

@@ -137,6 +137,10 @@ static inline double options_atol(const options *o, double fallback)
 /* Splits "NAME=VALUE" at the first '='. *out_name is a copy, which the caller frees with free().
  * Without '=', returns false, with *out_name NULL and *out_value the whole text. */
 bool option_pair(const char *text, char **out_name, const char **out_value);
+/* Finds a word among names that are `stride` bytes apart, of which the last is NULL. Another word
+ * is an error that names `what` and lists the names. */
+int option_word(const char *what, const char *word, const char *const *names, size_t stride,
+                size_t *out_index);
 /* Parses a whole number of at least `min`; the error message names `what`. */
 int option_size(const char *what, const char *text, size_t min, size_t *out_size);
 /* Parses bytes such as "1000", "64k", "64M" or "1g"; the suffixes are powers of 1000. */

@@ -37,10 +37,11 @@ struct dataset {
     dataset_image image;  /* black is NULL where rows are not images */
     csv_reader csv;
     size_t first_column, n_columns;
-    double *cells;                                                 /* of one line */
-    input_item item;                                               /* images */
-    image_recipe how;                                              /* for images */
-    int (*decode)(dataset *d, int64_t first, size_t n, float *to); /* images, as float32 */
+    double *cells;    /* of one line */
+    input_item item;  /* images */
+    image_recipe how; /* for images */
+    /* Decodes images as float32; rows NULL: `first` and those that follow. */
+    int (*decode)(dataset *d, const int64_t *rows, int64_t first, size_t n, float *to);
     char **problems;  /* for each image, why it could not be loaded; NULL if it was */
     int64_t *classes; /* of images, for the rows of a target */
     clg_value *row;   /* to be repeated */
@@ -196,28 +197,30 @@ static int find_image(const options *o, dataset *d)
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
-static int read_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+/* Decodes the rows that d->decode takes, and casts them without a note where the input is not
+ * float32. */
+static int decode_rows(dataset *d, const int64_t *rows, int64_t first, size_t n, void *to,
+                       size_t size_bytes)
 {
-    (void)size_bytes;
-    return d->decode(d, first, n, to);
-}
-
-/* Reads pixels for an input that is not float32: as float32, then casts them without a note. */
-static int read_cast_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
-{
-    clg_value *rows, *cast = NULL;
-    int code = make_rows(d, CLG_FLOAT32, n, &rows);
+    clg_value *floats, *cast = NULL;
+    if (d->dtype == CLG_FLOAT32) return d->decode(d, rows, first, n, to);
+    int code = make_rows(d, CLG_FLOAT32, n, &floats);
     if (code != CODE_DONE) return code;
-    code = d->decode(d, first, n, clg_value_data(rows));
+    code = d->decode(d, rows, first, n, clg_value_data(floats));
     if (code == CODE_DONE) {
-        clg_status status = clg_value_cast(rows, d->port->dtype, &cast, NULL);
+        clg_status status = clg_value_cast(floats, d->port->dtype, &cast, NULL);
         if (status == CLG_OK) status = clg_value_read(cast, to, size_bytes);
         if (status != CLG_OK)
             code = fail_status(status, STAGE_INPUT, "input '%s'", printable(d->port->name));
     }
     clg_value_free(cast);
-    clg_value_free(rows);
+    clg_value_free(floats);
     return code;
+}
+
+static int read_pixels(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    return decode_rows(d, NULL, first, n, to, size_bytes);
 }
 
 /* ---- .npy ------------------------------------------------------------------------------------ */
@@ -292,12 +295,12 @@ static int read_idx(dataset *d, int64_t first, size_t n, void *to, size_t size_b
     return idx_read(&d->idx, first, n, to);
 }
 
-static int decode_idx(dataset *d, int64_t first, size_t n, float *to)
+static int decode_idx(dataset *d, const int64_t *rows, int64_t first, size_t n, float *to)
 {
     const size_t n_elems = d->idx.row_elems;
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++, to += n_elems) {
-        code = idx_read(&d->idx, first + (int64_t)i, 1, d->bytes);
+        code = idx_read(&d->idx, rows ? rows[i] : first + (int64_t)i, 1, d->bytes);
         if (code == CODE_DONE && n_elems > 0) image_bytes(&d->how, d->bytes, n_elems, to);
     }
     return code;
@@ -364,7 +367,7 @@ int dataset_open_idx(const options *o, const clg_port *port, const char *path,
         code = image_bytes_begin(o, port, d->rank, d->dims, &d->how);
         d->dtype = port->dtype;
         d->decode = decode_idx;
-        d->read = d->dtype == CLG_FLOAT32 ? read_pixels : read_cast_pixels;
+        d->read = read_pixels;
         d->bytes = must_alloc(d->idx.row_elems, 1);
         if (code == CODE_DONE) code = set_idx_image(d);
     } else {
@@ -441,9 +444,9 @@ static void decode_all(const dataset *d, const int64_t *rows, size_t first, size
     free(parts);
 }
 
-static int decode_images(dataset *d, int64_t first, size_t n, float *to)
+static int decode_images(dataset *d, const int64_t *rows, int64_t first, size_t n, float *to)
 {
-    decode_all(d, NULL, (size_t)first, n, to);
+    decode_all(d, rows, (size_t)first, n, to);
     return CODE_DONE;
 }
 
@@ -460,7 +463,7 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
         image_note(o, item, &d->how);
         d->dtype = item->port->dtype;
         d->decode = decode_images;
-        d->read = d->dtype == CLG_FLOAT32 ? read_pixels : read_cast_pixels;
+        d->read = read_pixels;
         d->item = *item;
         d->rank = item->rank;
         memcpy(d->dims, item->dims, sizeof d->dims);
@@ -476,10 +479,7 @@ int dataset_read_rows(dataset *d, const int64_t *rows, size_t n, void *to, size_
     const size_t row_bytes = n > 0 ? size_bytes / n : 0;
     char *at = to;
     int code = CODE_DONE;
-    if (d->read == read_pixels && d->decode == decode_images) {
-        decode_all(d, rows, 0, n, to);
-        return CODE_DONE;
-    }
+    if (d->decode) return decode_rows(d, rows, 0, n, to, size_bytes);
     for (size_t i = 0; i < n && code == CODE_DONE; i++, at += row_bytes)
         code = dataset_read(d, rows[i], 1, at, row_bytes);
     return code;

@@ -154,19 +154,20 @@ static int read_header(idx_reader *r, source *s, uint64_t *out_data_bytes)
     if (code == CODE_DONE && n < 4 * r->rank)
         code = fail_file("'%s' ends within its header of %zu axes", r->path, r->rank);
     if (code != CODE_DONE) return code;
-    uint64_t row = 1;
+    uint64_t row = 1, claimed_bytes = r->elem_bytes; /* claimed: with 1 for axes of size 0 */
     bool fits = true;
     for (size_t d = 0; d < r->rank; d++) {
         const unsigned char *at = bytes + 4 * d;
         const uint64_t dim =
             (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 8 | at[3];
         r->dims[d] = (int64_t)dim;
-        if (d == 0) continue;
-        fits = fits && (dim == 0 || row <= SIZE_MAX / r->elem_bytes / dim);
-        if (fits) row *= dim;
+        fits = fits && (dim == 0 || claimed_bytes <= (uint64_t)INT64_MAX / dim);
+        if (fits && dim > 0) claimed_bytes *= dim;
+        if (fits && d > 0) row *= dim;
     }
     const uint64_t n_rows = (uint64_t)r->dims[0], row_bytes = row * r->elem_bytes;
-    if (!fits || (row_bytes > 0 && n_rows > (uint64_t)INT64_MAX / row_bytes))
+    const bool is_empty = n_rows == 0 || row == 0;
+    if (!fits || row_bytes > SIZE_MAX || (is_empty && claimed_bytes > IDX_MAX_EMPTY))
         return fail_file("'%s' has shape %s: more than any file holds", r->path,
                          dims_text(r->rank, r->dims));
     r->row_elems = (size_t)row;

@@ -14,6 +14,9 @@
 
 /* The largest size of a compressed file after unpacking, in bytes. */
 #define IDX_MAX_UNPACKED ((uint64_t)16 << 30)
+/* The largest shape of a file without data, whose size bounds no axis: the product of the axes that
+ * are not 0, in bytes. */
+#define IDX_MAX_EMPTY ((uint64_t)1 << 24)
 
 typedef struct idx_reader {
     const char *path; /* borrowed */

@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "output.h"
+#include "splitmix.h"
 #include "stats.h"
 
 #include <clgraph/inspect.h>
@@ -105,23 +106,11 @@ int value_check_fill(const char *kind)
     return parse_fill(kind, &ignored);
 }
 
-/* Returns the next number of the generator splitmix64; its numbers are the same on every machine.
- */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-double value_random(uint64_t *state) { return (double)(next_random(state) >> 11) * 0x1p-53; }
-
 static void fill_floats(const fill *f, uint64_t state, float *data, int64_t n)
 {
     double low = f->has_range ? f->low : -1, high = f->has_range ? f->high : 1;
     for (int64_t i = 0; i < n; i++) {
-        data[i] = (float)(f->is_random ? low + (high - low) * value_random(&state) : f->constant);
+        data[i] = (float)(f->is_random ? low + (high - low) * splitmix_real(&state) : f->constant);
     }
 }
 
@@ -130,7 +119,7 @@ static void fill_integers(const fill *f, uint64_t state, int64_t *data, int64_t 
     double low = f->has_range ? ceil(f->low) : 0, high = f->has_range ? floor(f->high) : 1;
     for (int64_t i = 0; i < n; i++) {
         double x =
-            f->is_random ? low + floor((high - low + 1) * value_random(&state)) : f->constant;
+            f->is_random ? low + floor((high - low + 1) * splitmix_real(&state)) : f->constant;
         data[i] = (int64_t)(x > high && f->is_random ? high : x);
     }
 }

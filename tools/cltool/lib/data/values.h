@@ -20,8 +20,6 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
                const int64_t *dims, clg_value **out_value);
 /* Checks that `kind` is valid for value_fill. */
 int value_check_fill(const char *kind);
-/* Returns the next random number in [0, 1) of a sequence that any state begins. */
-double value_random(uint64_t *state);
 
 /* Rotates the tensor's elements by `step` in row-major order, the last ones to the front; returns
  * other values unchanged. */

@@ -5,6 +5,7 @@
 #include "differences.h"
 
 #include "engine.h"
+#include "splitmix.h"
 #include "stats.h"
 #include "values.h"
 
@@ -93,7 +94,7 @@ static int make_random(checker *c, const clg_value *like, clg_value **out_value)
     if (code != CODE_DONE) return code;
     double *to = clg_value_data(*out_value);
     for (int64_t i = 0; i < clg_value_n_elements(like); i++)
-        to[i] = 2 * value_random(&c->random) - 1;
+        to[i] = 2 * splitmix_real(&c->random) - 1;
     return CODE_DONE;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "head.h"
 
+#include "head_axis.h"
 #include "output.h"
 #include "weights.h"
 
@@ -19,13 +20,13 @@ typedef struct head {
     size_t n_nodes;
     const clg_node_info *layer;
     const clg_port *weights, *bias; /* bias NULL: none */
-    int64_t n_old;                  /* classes before */
+    const clg_node_info *sum;       /* the Add of the bias; NULL: it is an input of the layer */
+    const clg_node_info **after;    /* nodes between layer and output, from the output on */
+    size_t n_after;
+    const char *output;
+    int rank, axis; /* of the layer's result; axis: that of the classes */
+    int64_t n_old;  /* classes before */
 } head;
-
-/* Operators that may follow the layer: their results have as many classes as their first inputs. */
-static const char *const followers[] = {
-    "Softmax", "LogSoftmax", "Sigmoid",           "Identity", "Cast",       "Flatten",
-    "Squeeze", "Dropout",    "GlobalAveragePool", "Relu",     "ReduceMean", NULL};
 
 static bool is_any(const char *word, const char *const *words)
 {
@@ -71,8 +72,9 @@ static int take_layer(head *h, const clg_node_info *n)
 {
     h->layer = n;
     h->weights = initializer_of(h, n, 1);
-    if (!h->weights || h->weights->rank < 2)
-        return refuse_node(n, "has no initializer as its weights");
+    if (!h->weights) return refuse_node(n, "has no initializer as its weights");
+    if (strcmp(n->op_type, "Conv") != 0 && h->weights->rank != 2)
+        return refuse_node(n, "has weights that are no matrix");
     if (n->n_inputs > 2 && n->inputs[2][0] && h->bias) return refuse_node(n, "has two biases");
     if (n->n_inputs > 2 && n->inputs[2][0]) {
         h->bias = initializer_of(h, n, 2);
@@ -83,22 +85,25 @@ static int take_layer(head *h, const clg_node_info *n)
     return CODE_DONE;
 }
 
-/* Walks from an output back to the layer. */
-static int find_layer(head *h, const char *output)
+/* Walks from the output back to the layer. */
+static int find_layer(head *h)
 {
     static const char *const layers[] = {"Gemm", "MatMul", "Conv", NULL};
-    for (const char *name = output;;) {
+    h->after = must_alloc(h->n_nodes, sizeof *h->after);
+    for (const char *name = h->output;;) {
         const clg_node_info *n = producer_of(h, name);
         if (!n)
             return fail_usage("--head: there is no Gemm, MatMul or Conv on the way to '%s'",
-                              printable(output));
+                              printable(h->output));
         if (n->domain[0] == '\0' && is_any(n->op_type, layers)) return take_layer(h, n);
+        h->after[h->n_after++] = n;
         if (n->domain[0] == '\0' && strcmp(n->op_type, "Add") == 0 && !h->bias) {
             const size_t of = initializer_of(h, n, 1) ? 1 : 0;
             h->bias = initializer_of(h, n, of);
-            if (!h->bias) return refuse_node(n, "adds no initializer: no layer is known behind it");
+            h->sum = n;
+            if (!h->bias) return refuse_node(n, "adds no initializer: no layer is known before it");
             name = n->inputs[1 - of];
-        } else if (n->domain[0] == '\0' && is_any(n->op_type, followers) && !h->bias) {
+        } else if (head_axis_knows(n) && !h->bias) {
             name = n->inputs[0];
         } else {
             return refuse_node(n, "is on the way to the classification layer, and not known there");
@@ -106,32 +111,48 @@ static int find_layer(head *h, const char *output)
     }
 }
 
-/* Finds the number of classes: the size of the layer's result. */
-static int find_classes(head *h)
+/* Gets a value's rank and the size of an axis; -1 where they are not known. */
+static int axis_of_value(const clg_model *model, const char *value, int axis, int *out_rank,
+                         int64_t *out_size)
 {
     clg_model *part;
-    const bool is_conv = strcmp(h->layer->op_type, "Conv") == 0;
-    const char *y = h->layer->outputs[0];
-    const clg_status status = clg_model_extract(h->model, NULL, 0, &y, 1, &part);
-    if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    const clg_status status = clg_model_extract(model, NULL, 0, &value, 1, &part);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, "--head");
     const clg_port *port = clg_model_output(part, 0);
-    h->n_old = port->rank < 2 ? -1 : port->dims[is_conv ? 1 : port->rank - 1];
+    *out_rank = port->rank;
+    *out_size = axis < port->rank ? port->dims[axis < 0 ? port->rank - 1 : axis] : -1;
     clg_model_free(part);
-    return h->n_old > 0 ? CODE_DONE : refuse_node(h->layer, "has no known number of classes");
+    return CODE_DONE;
+}
+
+/* Finds the number of classes: the size of the layer's result along their axis, the last one or
+ * that of channels. */
+static int find_classes(head *h)
+{
+    const bool is_conv = strcmp(h->layer->op_type, "Conv") == 0;
+    const int code =
+        axis_of_value(h->model, h->layer->outputs[0], is_conv ? 1 : -1, &h->rank, &h->n_old);
+    if (code != CODE_DONE) return code;
+    if (h->rank < 2 || h->n_old <= 0)
+        return refuse_node(h->layer, "has no known number of classes");
+    h->axis = is_conv ? 1 : h->rank - 1;
+    return CODE_DONE;
+}
+
+/* Refuses a model whose output is not of the layer's classes along axis 1, where losses take
+ * them. */
+static int check_axes(const head *h)
+{
+    int axis = h->axis, code = CODE_DONE;
+    for (size_t i = h->n_after; i-- > 0 && code == CODE_DONE;)
+        if (h->after[i] != h->sum) code = head_axis_follow(h->model, h->after[i], &axis);
+    if (code != CODE_DONE || axis == 1) return code;
+    return fail_usage(
+        "--head: the classes are along axis %d of '%s': losses take them along axis 1", axis,
+        printable(h->output));
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
-
-/* Returns which dimension of the weights the classes are: the first of Conv and of Gemm with
- * transB, else the last. */
-static int axis_of_classes(const head *h)
-{
-    const clg_port *w = h->weights;
-    if (strcmp(h->layer->op_type, "Conv") == 0) return 0;
-    if (strcmp(h->layer->op_type, "MatMul") == 0) return w->rank - 1;
-    if (w->dims[0] != w->dims[1]) return w->dims[0] == h->n_old ? 0 : 1;
-    return -1; /* both */
-}
 
 static int make_value(const clg_port *port, const int64_t *dims, clg_value **out_value)
 {
@@ -162,11 +183,12 @@ static weights_layer random_layer(const head *h, int axis, const int64_t *dims)
                            .fan_out = (double)dims[axis] * (is_conv ? pixels : 1)};
 }
 
-static int make_weights(const head *h, int axis, weights_layer *out_layer, clg_value **out_value)
+static int make_weights(const head *h, int axis, size_t n_classes, weights_layer *out_layer,
+                        clg_value **out_value)
 {
     int64_t dims[CLG_MAX_RANK];
     memcpy(dims, h->weights->dims, sizeof dims);
-    dims[axis] = (int64_t)h->options->head;
+    dims[axis] = (int64_t)n_classes;
     *out_layer = random_layer(h, axis, dims);
     int code = weights_scheme_of(h->options->init, &out_layer->scheme);
     if (code == CODE_DONE) code = make_value(h->weights, dims, out_value);
@@ -175,34 +197,36 @@ static int make_weights(const head *h, int axis, weights_layer *out_layer, clg_v
     return cast_value(h->weights, out_value);
 }
 
-/* The bias has one element for each class, in any dimension. */
-static int make_bias(const head *h, const weights_layer *layer, clg_value **out_value)
+/* The bias has one element for each class, in the dimension that is added along their axis. */
+static int make_bias(const head *h, const weights_layer *layer, size_t n_classes,
+                     clg_value **out_value)
 {
     int64_t dims[CLG_MAX_RANK], n = 1;
-    int axis = -1;
+    const bool is_conv = !h->sum && strcmp(h->layer->op_type, "Conv") == 0;
+    const int axis = is_conv ? 0 : h->axis - (h->rank - h->bias->rank);
     for (int d = 0; d < h->bias->rank; d++) {
         dims[d] = h->bias->dims[d];
         n *= dims[d];
-        if (dims[d] == h->n_old) axis = d;
     }
-    if (axis < 0 || n != h->n_old)
+    if (axis < 0 || axis >= h->bias->rank || dims[axis] != h->n_old || n != h->n_old)
         return refuse_node(h->layer, "has a bias that is not of classes");
-    dims[axis] = (int64_t)h->options->head;
+    dims[axis] = (int64_t)n_classes;
     const int code = make_value(h->bias, dims, out_value);
     if (code != CODE_DONE) return code;
-    weights_fill_bias(layer, clg_value_data(*out_value), h->options->head);
+    weights_fill_bias(layer, clg_value_data(*out_value), n_classes);
     return cast_value(h->bias, out_value);
 }
 
 /* Replaces weights whose dimension `axis` is the classes. *out_status: whether the model takes
  * them. */
-static int replace(const head *h, int axis, clg_model **out_model, clg_status *out_status)
+static int replace(const head *h, int axis, size_t n_classes, clg_model **out_model,
+                   clg_status *out_status)
 {
     weights_layer layer;
     clg_value *values[2] = {NULL, NULL};
     const char *names[2] = {h->weights->name, h->bias ? h->bias->name : NULL};
-    int code = make_weights(h, axis, &layer, &values[0]);
-    if (code == CODE_DONE && h->bias) code = make_bias(h, &layer, &values[1]);
+    int code = make_weights(h, axis, n_classes, &layer, &values[0]);
+    if (code == CODE_DONE && h->bias) code = make_bias(h, &layer, n_classes, &values[1]);
     if (code == CODE_DONE)
         *out_status =
             clg_model_replace_initializers(h->model, names, values, h->bias ? 2 : 1, out_model);
@@ -210,13 +234,64 @@ static int replace(const head *h, int axis, clg_model **out_model, clg_status *o
     return code;
 }
 
-static int replace_layer(const head *h, clg_model **out_model)
+/* Replaces the layer, with the classes in dimension `axis` of its weights. *out_model is NULL where
+ * that is not their dimension. */
+static int try_axis(const head *h, int axis, size_t n_classes, clg_model **out_model)
 {
     clg_status status = CLG_OK;
-    const int axis = axis_of_classes(h);
-    int code = replace(h, axis < 0 ? 0 : axis, out_model, &status);
-    if (code == CODE_DONE && status == CLG_ERROR_SHAPE && axis < 0)
-        code = replace(h, 1, out_model, &status);
+    int64_t n = 0;
+    int rank;
+    const bool is_only = strcmp(h->layer->op_type, "Gemm") != 0;
+    *out_model = NULL;
+    int code = replace(h, axis, n_classes, out_model, &status);
+    if (code != CODE_DONE) return code;
+    if (status == CLG_ERROR_SHAPE && !is_only) return CODE_DONE;
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, "--head %zu", n_classes);
+    code = axis_of_value(*out_model, h->layer->outputs[0], h->axis, &rank, &n);
+    if (code == CODE_DONE && n == (int64_t)n_classes) return CODE_DONE;
+    clg_model_free(*out_model);
+    *out_model = NULL;
+    return code;
+}
+
+/* Replaces the layer by one of another number of classes than before, and checks that the output
+ * has as many. Gemm's classes are the first or the last dimension of the weights. */
+static int replace_layer(const head *h, size_t n_classes, int *out_axis, clg_model **out_model)
+{
+    const bool is_conv = strcmp(h->layer->op_type, "Conv") == 0;
+    int64_t n = 0;
+    int rank, code = CODE_DONE;
+    *out_model = NULL;
+    for (int axis = is_conv ? 0 : 1; axis >= 0 && code == CODE_DONE && !*out_model; axis--) {
+        if (axis == 0 && strcmp(h->layer->op_type, "MatMul") == 0) break;
+        *out_axis = axis;
+        code = try_axis(h, axis, n_classes, out_model);
+    }
+    if (code != CODE_DONE) return code;
+    if (!*out_model) return refuse_node(h->layer, "has weights without a dimension of the classes");
+    code = axis_of_value(*out_model, h->output, 1, &rank, &n);
+    if (code == CODE_DONE && n != (int64_t)n_classes)
+        code = fail_usage("--head: '%s' does not have one element for each class along axis 1",
+                          printable(h->output));
+    if (code == CODE_DONE) return code;
+    clg_model_free(*out_model);
+    *out_model = NULL;
+    return code;
+}
+
+/* Gives the layer its new weights. The check of shapes needs another number of classes than
+ * before, also where the new number is the same. */
+static int change_layer(const head *h, clg_model **out_model)
+{
+    clg_status status;
+    int axis, code;
+    if ((int64_t)h->options->head != h->n_old)
+        return replace_layer(h, h->options->head, &axis, out_model);
+    code = replace_layer(h, 2 * h->options->head, &axis, out_model);
+    if (code != CODE_DONE) return code;
+    clg_model_free(*out_model);
+    *out_model = NULL;
+    code = replace(h, axis, h->options->head, out_model, &status);
     if (code != CODE_DONE || status == CLG_OK) return code;
     return fail_status(status, STAGE_READ, "--head %zu", h->options->head);
 }
@@ -225,16 +300,17 @@ static int replace_layer(const head *h, clg_model **out_model)
 
 static int work(head *h, clg_model **out_model, text_list *out_names)
 {
-    const char *output = h->options->of;
-    if (!output && clg_model_n_outputs(h->model) != 1)
+    h->output = h->options->of;
+    if (!h->output && clg_model_n_outputs(h->model) != 1)
         return fail_usage("--head: the model has %zu outputs: --of names one",
                           clg_model_n_outputs(h->model));
-    if (!output) output = clg_model_output(h->model, 0)->name;
+    if (!h->output) h->output = clg_model_output(h->model, 0)->name;
     const clg_status status = clg_model_nodes(h->model, &h->nodes, &h->n_nodes);
     int code = status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
-    if (code == CODE_DONE) code = find_layer(h, output);
+    if (code == CODE_DONE) code = find_layer(h);
     if (code == CODE_DONE) code = find_classes(h);
-    if (code == CODE_DONE) code = replace_layer(h, out_model);
+    if (code == CODE_DONE) code = check_axes(h);
+    if (code == CODE_DONE) code = change_layer(h, out_model);
     if (code != CODE_DONE) return code;
     output_note("'%s' (%s) has %zu classes now, in place of %lld", printable(h->layer->name),
                 h->layer->op_type, h->options->head, (long long)h->n_old);
@@ -251,6 +327,7 @@ int head_replace(const options *o, clg_model **model, text_list *out_names)
     *out_names = (text_list){0};
     const int code = work(&h, &changed, out_names);
     clg_node_list_free(h.nodes, h.n_nodes);
+    free((void *)h.after);
     if (code != CODE_DONE) return code;
     clg_model_free(*model);
     *model = changed;

@@ -4,6 +4,7 @@
  */
 #include "network.h"
 
+#include "options.h"
 #include "output.h"
 
 #include <stdlib.h>
@@ -139,14 +140,23 @@ static void add_gelu(making *m, const char *layer)
     free(x);
 }
 
+static const struct activation {
+    const char *word, *op_type; /* op_type NULL: several nodes */
+} activations[] = {{"relu", "Relu"}, {"tanh", "Tanh"}, {"gelu", NULL}, {NULL, NULL}};
+
+int network_activation_of(const char *word, size_t *out_activation)
+{
+    return option_word("--activation", word, &activations->word, sizeof *activations,
+                       out_activation);
+}
+
 static void add_activation(making *m, const char *layer)
 {
-    if (strcmp(m->plan->activation, "gelu") == 0)
-        add_gelu(m, layer);
-    else if (strcmp(m->plan->activation, "tanh") == 0)
-        add_node(m, "Tanh", layer, "tanh", 0, NULL);
+    const struct activation *a = &activations[m->plan->activation];
+    if (a->op_type)
+        add_node(m, a->op_type, layer, a->word, 0, NULL);
     else
-        add_node(m, "Relu", layer, "relu", 0, NULL);
+        add_gelu(m, layer);
 }
 
 static void add_dropout(making *m, const char *layer)

@@ -6,7 +6,7 @@
  */
 #include "weights.h"
 
-#include "output.h"
+#include "options.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,16 +43,11 @@ static void fill(const weights_layer *layer, uint32_t part, double bound, float 
 
 int weights_scheme_of(const char *word, weights_scheme *out_scheme)
 {
-    static const char *const words[] = {"pytorch", "kaiming", "xavier"};
-    *out_scheme = WEIGHTS_PYTORCH;
-    if (!word) return CODE_DONE;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(word, words[i]) != 0) continue;
-        *out_scheme = (weights_scheme)i;
-        return CODE_DONE;
-    }
-    return fail_usage("--init: there is no '%s': it takes pytorch, kaiming, xavier",
-                      printable(word));
+    static const char *const words[] = {"pytorch", "kaiming", "xavier", NULL};
+    size_t i = 0;
+    const int code = word ? option_word("--init", word, words, sizeof *words, &i) : CODE_DONE;
+    *out_scheme = (weights_scheme)i;
+    return code;
 }
 
 void weights_fill(const weights_layer *layer, float *weights, size_t n)

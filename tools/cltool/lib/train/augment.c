@@ -5,7 +5,9 @@
 #include "augment.h"
 
 #include "names.h"
+#include "options.h"
 #include "output.h"
+#include "splitmix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,25 +25,23 @@ static const struct {
     [AUGMENT_FLIP] = {"flip", false},
     [AUGMENT_CROP] = {"crop", true},
     [AUGMENT_SHIFT] = {"shift", true},
+    {NULL, false},
 };
-#define N_WORDS (sizeof words / sizeof *words)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
 static int read_word(char *word, augment *a)
 {
-    char *colon = strchr(word, ':');
-    size_t kind = 0, pixels = 0;
-    if (colon) *colon = '\0';
-    while (kind < N_WORDS && strcmp(words[kind].name, word) != 0) kind++;
-    if (kind == N_WORDS)
-        return fail_usage("--augment: there is no '%s': it takes flip, crop:N and shift:N",
-                          printable(word));
-    if (words[kind].has_pixels != (colon != NULL))
-        return fail_usage("--augment: %s takes %s", word,
-                          colon ? "no number" : "a number of pixels, as in 'crop:4'");
+    size_t kind, pixels = 0;
+    char *number = word;
+    const char *name = split_next(&number, ':');
+    int code = option_word("--augment", name, &words->name, sizeof *words, &kind);
+    if (code != CODE_DONE) return code;
+    if (words[kind].has_pixels != (number != NULL))
+        return fail_usage("--augment: %s takes %s", name,
+                          number ? "no number" : "a number of pixels, as in 'crop:4'");
     if (a->n == AUGMENT_MAX) return fail_usage("--augment takes at most %d changes", AUGMENT_MAX);
-    const int code = colon ? option_size("--augment", colon + 1, 1, &pixels) : CODE_DONE;
+    if (number) code = option_size("--augment", number, 1, &pixels);
     a->kinds[a->n] = (augment_kind)kind;
     a->pixels[a->n++] = pixels;
     return code;
@@ -83,21 +83,13 @@ int augment_check(const augment *a, const input_set *inputs, const char *target)
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* Mixes all bits (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014). */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* Returns draw number `index` of a row, 0 to n - 1; n is less than 2^32. */
 static uint64_t draw(const augment *a, uint64_t epoch, int64_t row, uint64_t index, uint64_t n)
 {
     static const uint64_t salt = UINT64_C(0x6175676d656e74); /* other numbers than the order's */
-    const uint64_t key = mix(mix(mix(a->seed ^ salt) + epoch) + (uint64_t)row);
-    return (mix(key + index) >> 32) * n >> 32;
+    const uint64_t of_epoch = splitmix(splitmix(a->seed ^ salt) + epoch);
+    const uint64_t key = splitmix(of_epoch + (uint64_t)row);
+    return (splitmix(key + index) >> 32) * n >> 32;
 }
 
 static movement draw_movement(const augment *a, uint64_t epoch, int64_t row, size_t k)

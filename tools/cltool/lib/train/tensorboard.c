@@ -5,6 +5,7 @@
  */
 #include "tensorboard.h"
 
+#include "host.h"
 #include "names.h"
 #include "output.h"
 
@@ -84,7 +85,7 @@ static int write_record(const tensorboard *t, const message *data)
         fwrite(data->bytes, 1, data->size, t->file) == data->size &&
         fwrite(tail.bytes, 1, tail.size, t->file) == tail.size && fflush(t->file) == 0)
         return CODE_DONE;
-    return fail_file("'%s' cannot be written", printable(t->path));
+    return output_fail(t->path);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -102,8 +103,8 @@ int tensorboard_open(const char *folder, tensorboard *out)
         out->path = path_join(folder, file);
         free(file);
     }
-    out->file = fopen(out->path, "wb");
-    if (!out->file) return fail_file("'%s' cannot be written", printable(out->path));
+    out->file = host_open(out->path, "wb");
+    if (!out->file) return output_fail(out->path);
     message event = start_event();
     put_bytes(&event, EVENT_FILE_VERSION, VERSION, strlen(VERSION));
     return write_record(out, &event);
@@ -128,8 +129,7 @@ int tensorboard_scalar(tensorboard *t, const char *tag, int64_t step, double num
 int tensorboard_close(tensorboard *t)
 {
     int code = CODE_DONE;
-    if (t->file && fclose(t->file) != 0)
-        code = fail_file("'%s' cannot be written", printable(t->path));
+    if (t->file && fclose(t->file) != 0) code = output_fail(t->path);
     free(t->path);
     *t = (tensorboard){0};
     return code;

@@ -15,14 +15,16 @@
 
 int train_best_open(const options *o, bool has_accuracy, train_best *out)
 {
+    static const char *const words[] = {"loss", "accuracy", NULL};
     *out = (train_best){.file = o->best};
     if (o->best_by && !o->best) return fail_usage("--best-by needs --best FILE");
     if (!o->best) return CODE_DONE;
     if (!(o->validation > 0)) return fail_usage("--best needs --validation");
-    out->by_accuracy = o->best_by && strcmp(o->best_by, "accuracy") == 0;
-    if (o->best_by && !out->by_accuracy && strcmp(o->best_by, "loss") != 0)
-        return fail_usage("--best-by: there is no '%s': it takes loss, accuracy",
-                          printable(o->best_by));
+    size_t by = 0;
+    const int code =
+        o->best_by ? option_word("--best-by", o->best_by, words, sizeof *words, &by) : CODE_DONE;
+    if (code != CODE_DONE) return code;
+    out->by_accuracy = by == 1;
     if (out->by_accuracy && !has_accuracy)
         return fail_usage("--best-by accuracy is of losses of classes");
     return o->resume || o->dry_run ? CODE_DONE : file_may_be_written(o->best, o->force);

@@ -5,7 +5,6 @@
 #include "train_classes.h"
 
 #include "image_folder.h"
-#include "names.h"
 #include "output.h"
 
 #include <inttypes.h>
@@ -26,22 +25,20 @@ const char *train_classes_folder(const text_list *items)
     return NULL;
 }
 
-int train_classes_write(const char *folder, const char *path)
+int train_classes_read(const char *folder, char **out_text)
 {
     image_folder list;
-    char *text = must_copy("");
+    *out_text = must_copy("");
     int code = image_folder_list(folder, &list);
     for (size_t i = 0; i < list.n_classes && code == CODE_DONE; i++) {
-        char *longer = must_printf("%s%s\n", text, list.names[i]);
+        char *longer = must_printf("%s%s\n", *out_text, list.names[i]);
         if (strpbrk(list.names[i], "\r\n"))
             code = fail_usage("--classes: the name of the class '%s' has several lines",
                               printable(list.names[i]));
-        free(text);
-        text = longer;
+        free(*out_text);
+        *out_text = longer;
     }
     image_folder_free(&list);
-    if (code == CODE_DONE) code = output_write(path, text, strlen(text));
-    free(text);
     return code;
 }
 

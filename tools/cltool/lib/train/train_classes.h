@@ -12,8 +12,9 @@
 
 /* Returns the folder with classes among items "[NAME=]PATH", borrowed; NULL: there is none. */
 const char *train_classes_folder(const text_list *items);
-/* Writes the names of a folder's classes to a file, one a line, in the order of their numbers. */
-int train_classes_write(const char *folder, const char *path);
+/* Gets the names of a folder's classes, one a line, in the order of their numbers; free(), also
+ * after a failure. A name that is not one line is an error. */
+int train_classes_read(const char *folder, char **out_text);
 
 /* What rows must hold. */
 typedef struct train_checks {

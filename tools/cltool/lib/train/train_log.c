@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes each line of a training to the files that were asked for. See train_log.h.
+ * Writes each line of a training to the files that the options name. See train_log.h.
  */
 #include "train_log.h"
 
+#include "host.h"
 #include "names.h"
 #include "output.h"
 #include "plot.h"
 #include "tensorboard.h"
+#include "train_log_cut.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,7 +60,7 @@ static double number_of(const json_t *line, const char *key)
 static int check_log(const train_log *log, bool failed)
 {
     if (!failed && fflush(log->file) == 0) return CODE_DONE;
-    return fail_file("'%s' cannot be written", printable(log->options->log));
+    return output_fail(log->options->log);
 }
 
 static int write_csv_header(const train_log *log)
@@ -69,14 +71,18 @@ static int write_csv_header(const train_log *log)
     return check_log(log, failed);
 }
 
-static int open_file(train_log *log)
+/* step: of the checkpoint that the training goes on from. */
+static int open_file(train_log *log, uint64_t step)
 {
     const char *path = log->options->log;
-    const bool goes_on = log->options->resume && path_exists(path);
+    uint64_t size_bytes = 0;
     log->is_csv = path_ends_in(path, ".csv");
-    log->file = fopen(path, log->options->resume ? "a" : "w");
-    if (!log->file) return fail_file("'%s' cannot be written", printable(path));
-    return log->is_csv && !goes_on ? write_csv_header(log) : CODE_DONE;
+    const int code =
+        log->options->resume ? train_log_cut(path, log->is_csv, step, &size_bytes) : CODE_DONE;
+    if (code != CODE_DONE) return code;
+    log->file = host_open(path, log->options->resume ? "ab" : "wb");
+    if (!log->file) return output_fail(path);
+    return log->is_csv && size_bytes == 0 ? write_csv_header(log) : CODE_DONE;
 }
 
 static int write_csv(const train_log *log, const json_t *line)
@@ -93,7 +99,8 @@ static int write_csv(const train_log *log, const json_t *line)
 static int write_json(const train_log *log, const json_t *line)
 {
     char *text = json_dumps(line, JSON_COMPACT);
-    const bool failed = !text || fprintf(log->file, "%s\n", text) < 0;
+    if (!text) return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory for JSON");
+    const bool failed = fprintf(log->file, "%s\n", text) < 0;
     free(text);
     return check_log(log, failed);
 }
@@ -138,16 +145,22 @@ static int add_point(train_log *log, const json_t *line)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-int train_log_open(const options *o, train_log **out_log)
+int train_log_check(const options *o)
+{
+    int code = CODE_DONE;
+    if (o->plot && !path_ends_in(o->plot, ".svg"))
+        return fail_usage("--plot takes a file that ends in .svg, not '%s'", printable(o->plot));
+    if (o->resume) return CODE_DONE;
+    if (o->plot) code = file_may_be_written(o->plot, o->force);
+    return code == CODE_DONE && o->log ? file_may_be_written(o->log, o->force) : code;
+}
+
+int train_log_open(const options *o, uint64_t step, train_log **out_log)
 {
     train_log *log = must_alloc(1, sizeof *log);
     log->options = o;
     *out_log = log;
-    int code = CODE_DONE;
-    if (o->plot && !path_ends_in(o->plot, ".svg"))
-        return fail_usage("--plot takes a file that ends in .svg, not '%s'", printable(o->plot));
-    if (o->plot && !o->resume) code = file_may_be_written(o->plot, o->force);
-    if (code == CODE_DONE && o->log) code = open_file(log);
+    int code = o->log ? open_file(log, step) : CODE_DONE;
     if (code == CODE_DONE && o->tensorboard) code = tensorboard_open(o->tensorboard, &log->board);
     return code;
 }
@@ -165,8 +178,7 @@ int train_log_close(train_log *log)
 {
     int code = CODE_DONE;
     if (!log) return code;
-    if (log->file && fclose(log->file) != 0)
-        code = fail_file("'%s' cannot be written", printable(log->options->log));
+    if (log->file && fclose(log->file) != 0) code = output_fail(log->options->log);
     const int board = tensorboard_close(&log->board);
     for (size_t i = 0; i < N_CURVES; i++) free(log->curves[i]);
     free(log);

@@ -93,26 +93,6 @@ static const kind on_nan_words[] = {
     {"stop", CLG_ON_NAN_STOP}, {"skip", CLG_ON_NAN_SKIP}, {NULL, 0}};
 static const field no_fields[] = {{NULL, FIELD_BOOL, 0}};
 
-/* Returns "a, b, c" of names that are `stride` bytes apart, up to a NULL; free(). */
-static char *list_names(const char *const *first, size_t stride)
-{
-    char *list = must_printf("%s", *first);
-    for (const char *at = (const char *)first + stride; *(const char *const *)at; at += stride) {
-        char *longer = must_printf("%s, %s", list, *(const char *const *)at);
-        free(list);
-        list = longer;
-    }
-    return list;
-}
-
-static int unknown(const char *option, const char *word, const char *const *first, size_t stride)
-{
-    char *list = list_names(first, stride);
-    const int code = fail_usage("%s: there is no '%s': it takes %s", option, printable(word), list);
-    free(list);
-    return code;
-}
-
 static int set_field(const char *option, const field *f, const char *text, char *options)
 {
     double number;
@@ -140,18 +120,18 @@ static int set_field(const char *option, const field *f, const char *text, char 
 /* Reads "NAME=NUMBER,..."; the text is changed. */
 static int set_fields(const char *option, const field *fields, char *text, char *options)
 {
+    char *rest = text, *part;
     int code = CODE_DONE;
-    for (char *next = text; next && *next && code == CODE_DONE;) {
-        char *name = next, *value = strchr(name, '=');
-        next = strchr(name, ',');
-        if (next) *next++ = '\0';
-        if (!value || (next && value > next))
-            return fail_usage("%s: '%s' is not of the form NAME=NUMBER", option, printable(name));
-        *value++ = '\0';
-        const field *f = fields;
-        while (f->name && strcmp(f->name, name) != 0) f++;
-        code = f->name ? set_field(option, f, value, options)
-                       : unknown(option, name, &fields->name, sizeof *fields);
+    while (code == CODE_DONE && (part = split_next(&rest, ',')) != NULL) {
+        char *name;
+        const char *number;
+        size_t i = 0;
+        if (option_pair(part, &name, &number))
+            code = option_word(option, name, &fields->name, sizeof *fields, &i);
+        else
+            code = fail_usage("%s: '%s' is not of the form NAME=NUMBER", option, printable(part));
+        if (code == CODE_DONE) code = set_field(option, &fields[i], number, options);
+        free(name);
     }
     return code;
 }
@@ -159,13 +139,12 @@ static int set_fields(const char *option, const field *fields, char *text, char 
 static int read_words(const char *option, const char *word, const kind *kinds, const field *fields,
                       int *out_kind, void *options)
 {
-    char *text = must_printf("%s", word), *colon = strchr(text, ':');
-    if (colon) *colon = '\0';
-    const kind *k = kinds;
-    while (k->name && strcmp(k->name, text) != 0) k++;
-    *out_kind = k->value;
-    int code = k->name ? CODE_DONE : unknown(option, text, &kinds->name, sizeof *kinds);
-    if (code == CODE_DONE && colon) code = set_fields(option, fields, colon + 1, options);
+    char *text = must_copy(word), *fields_text = text;
+    size_t i;
+    const char *name = split_next(&fields_text, ':');
+    int code = option_word(option, name, &kinds->name, sizeof *kinds, &i);
+    *out_kind = kinds[i].value;
+    if (code == CODE_DONE && fields_text) code = set_fields(option, fields, fields_text, options);
     free(text);
     return code;
 }
@@ -209,9 +188,9 @@ int train_words_modes(const options *o, clg_train_options *out)
     int code =
         read_mode("--batchnorm", o->batchnorm, batchnorm_forms, batchnorm_fields, &batchnorm, out);
     if (code == CODE_DONE)
-        code = read_mode("--dropout", o->dropout, dropout_forms, no_fields, &dropout, NULL);
+        code = read_mode("--dropout", o->dropout, dropout_forms, no_fields, &dropout, out);
     if (code == CODE_DONE)
-        code = read_mode("--on-nan", o->on_nan, on_nan_words, no_fields, &on_nan, NULL);
+        code = read_mode("--on-nan", o->on_nan, on_nan_words, no_fields, &on_nan, out);
     out->on_nan = (clg_on_nan)on_nan;
     out->batchnorm = (clg_train_form)batchnorm;
     out->dropout = (clg_train_form)dropout;

@@ -92,6 +92,8 @@ static int open_inputs(training *t)
         t->target = name;
         t->with_target.inputs = t->files;
     }
+    const int code = o->classes ? train_classes_read(folder, &t->classes) : CODE_DONE;
+    if (code != CODE_DONE) return code;
     return inputs_gather(&t->with_target, t->with_loss, INPUTS_STREAM, &t->inputs);
 }
 
@@ -305,6 +307,7 @@ void training_close(training *t)
     clg_model_free(t->with_loss);
     engine_close(&t->engine);
     free(t->class_weights);
+    free(t->classes);
     free_items(&t->files);
     free_items(&t->images);
     head_free_names(&t->head);

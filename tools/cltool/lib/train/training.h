@@ -22,6 +22,7 @@ typedef struct training {
     train_data data;
     clg_loss_options loss;
     float *class_weights;
+    char *classes; /* what --classes writes */
     clg_optimizer_options optimizer;
     clg_schedule_options schedule;
     bool has_own_total; /* the schedule's steps were given */
