@@ -62,18 +62,21 @@ step_of() {
 }
 logged_steps() { sed -nE 's/^\{"step":([0-9]+),.*/\1/p'; }
 # Starts a training that would not end by itself as $pid. start FILE ARGS...: it goes on with FILE.npz,
-# and has written ten lines more to FILE.jsonl. $before, $begins: lines before, and its first step.
+# and FILE.jsonl has ten lines more. earlier.jsonl: the log before; $done: the steps of the checkpoint.
 start() {
-  local file=$1
+  local file=$1 before
   shift
   touch "$file.jsonl"
-  before=$(wc -l <"$file.jsonl") begins=$(($(step_of "$file.npz") + 1))
+  cp "$file.jsonl" "earlier.jsonl"
+  before=$(wc -l <"$file.jsonl") done=$(step_of "$file.npz")
   "$CLTOOL" "$@" --epochs 1000000000 -o "$file.onnx" --checkpoint "$file.npz" --log "$file.jsonl" --resume -q >/dev/null 2>&1 &
   pid=$!
   while kill -0 "$pid" && [ "$(wc -l <"$file.jsonl")" -lt $((before + 10)) ]; do sleep 0.02; done
 }
-# stop SIGNAL FILE ARGS...: sends the signal to such a training, prints the exit code, and that it began
-# where it was.
+# The lines of the steps that were done; their rates differ between runs.
+lines_done() { grep '^{"step"' "$1" | head -n "$done"; }
+# stop SIGNAL FILE ARGS...: sends the signal to such a training, prints the exit code, and whether it
+# began where it was: the log has the same lines up to there, and each step once.
 stop() {
   local signal=$1 file=$2
   shift 2
@@ -81,7 +84,8 @@ stop() {
   kill "-$signal" "$pid"
   wait "$pid"
   echo "exit $?"
-  [ "$(tail -n "+$((before + 1))" "$file.jsonl" | logged_steps | head -n 1)" = "$begins" ] && echo "it began where it was"
+  cmp <(lines_done "earlier.jsonl") <(lines_done "$file.jsonl") &&
+    logged_steps <"$file.jsonl" | awk '$1 != NR { exit 1 }' && echo "it began where it was"
 }
 last_is_logged() { [ "$(step_of "$1.npz")" = "$(logged_steps <"$1.jsonl" | tail -n 1)" ] && echo "the last step is in the log"; }
 # Ends a training that was stopped two epochs later, and compares it with a whole one. STEPS_PER_EPOCH FILE ARGS...

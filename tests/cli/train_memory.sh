@@ -43,10 +43,10 @@ inexact=("${training[@]}" --batch 100 --epochs 1 -o inexact.onnx --checkpoint in
 echo "== the form of training"
 "$CLTOOL" new cnn 1x8x8 --conv 8 --dense 32,10 --dropout 0.3 --batchnorm -o forms.onnx >/dev/null
 forms=(train forms.onnx -i heldout.npy --target heldout_labels.npy --loss cross-entropy --batch 120 --memory 1k -o a.onnx -q)
-show bytes -- "${forms[@]}"
+show size_figures -- "${forms[@]}"
 show "${forms[@]}" --dropout on
 show "${forms[@]}" --batchnorm training
-show bytes -- "${forms[@]}" --dropout off --batchnorm fixed
+show size_figures -- "${forms[@]}" --dropout off --batchnorm fixed
 form_graph() {
   onnx_node MatMul product 'x w' h
   onnx_node BatchNormalization norm 'h s b m v' 'n p q'
@@ -78,7 +78,7 @@ i64 1 0 1 0 | npy '<i8' '(4,)' >t.npy
 forms=(train training.onnx -i x.npy --target t.npy --loss cross-entropy --batch 4 --memory 1 -o a.onnx -q)
 show "${forms[@]}" --batchnorm fixed
 show "${forms[@]}" --dropout off
-show bytes -- "${forms[@]}" --dropout off --batchnorm fixed
+show size_figures -- "${forms[@]}" --dropout off --batchnorm fixed
 
 echo "== refused"
 show size_figures -- "${training[@]}" --batch 120 --memory 1k -o a.onnx -q
