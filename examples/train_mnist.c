@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Trains a network 784 -> 128 -> 10 on MNIST with Adam and cross-entropy, and reports how many
- * images that it has not seen are classified rightly.
+ * images that it has not seen are correctly classified.
  *
  *     train_mnist [FOLDER]
  *
@@ -219,7 +219,7 @@ static int largest(const float *logits)
     return at;
 }
 
-/* Runs the trained model on all images of a set; *out_right: how many it classifies rightly. */
+/* Runs the trained model on all images of a set; *out_right: how many are correctly classified. */
 static clg_status test(clg_context *context, clg_model *model, const images *set, int *out_right)
 {
     clg_session *session;

@@ -3,17 +3,23 @@
 """Times a step of training by clgraph and by PyTorch, in turn, with the same start and batch.
 
     training.py [--rounds N] [--threads N] [--processor-time] [NAME...]
+    training.py --counts clgraph|torch [NAME...]
 
 A step has a batch in host memory, forward, backward and update, and gives the loss. Prints for each
 network the median time of a step of both, the median of the rounds' ratios, and the losses after
 the same number of steps. With --processor-time, times are those that the process had processors
 for, which other work disturbs less; best with POCL_MAX_PTHREAD_COUNT=1 and --threads 1, since
-threads that wait for others may spin. Needs PyTorch; PYTHONPATH has clgraph.
+threads that wait for others may spin. --counts makes three steps of each network by one of the two,
+in a process for each network, and prints by how much its peak memory grows from before the first
+step, and of clgraph the programs and the kernels of a step. Needs PyTorch; PYTHONPATH has clgraph.
 """
 
 import argparse
 import io
+import resource
 import statistics
+import subprocess
+import sys
 import time
 import warnings
 
@@ -126,13 +132,48 @@ def seconds(step, n, clock):
     return (clock() - start) / n, loss
 
 
-def compare(name, rounds, clock):
-    make, row, batch, n_classes, optimizer, n_steps = NETWORKS[name]
+def start(name):
+    """Returns the module, its optimizer's name, a batch and its targets."""
+    make, row, batch, n_classes, optimizer, _ = NETWORKS[name]
     torch.manual_seed(1)
     random = np.random.default_rng(1)
     x = random.standard_normal((batch, *row)).astype(np.float32)
-    target = random.integers(0, n_classes, batch)
-    module = make().train()
+    return make().train(), optimizer, x, random.integers(0, n_classes, batch)
+
+
+def peak_mb():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def count(name, by):
+    module, optimizer, x, target = start(name)
+    if by == "torch":
+        step = by_torch(module, optimizer, x, target)
+        counters = None
+    else:
+        model = export(module, torch.from_numpy(x))
+        context = clgraph.Context()
+        trainer = clgraph.Trainer(model, context, optimizer=optimizer, **OPTIONS[optimizer])
+        step, counters = by_clgraph(trainer, x, target), context.counters
+    before = peak_mb()
+    step()
+    step()
+    first = counters() if counters else {}
+    step()
+    text = "%-9s %s: the peak grows by %.0f MB" % (name, by, peak_mb() - before)
+    if counters:
+        last = counters()
+        text += ", %d programs, %d of them compiled, %d kernels a step" % (
+            last["programs_compiled"] + last["programs_loaded"],
+            last["programs_compiled"],
+            last["kernels_launched"] - first["kernels_launched"],
+        )
+    print(text, flush=True)
+
+
+def compare(name, rounds, clock):
+    n_steps = NETWORKS[name][-1]
+    module, optimizer, x, target = start(name)
     model = export(module, torch.from_numpy(x))
     trainer = clgraph.Trainer(model, optimizer=optimizer, **OPTIONS[optimizer])
     steps = (by_clgraph(trainer, x, target), by_torch(module, optimizer, x, target))
@@ -159,9 +200,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--processor-time", action="store_true")
+    parser.add_argument("--counts", choices=("clgraph", "torch"))
     parser.add_argument("names", nargs="*", default=list(NETWORKS))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    if options.counts and len(options.names) == 1:
+        count(options.names[0], options.counts)
+        return
+    for name in options.names if options.counts else []:
+        subprocess.run([sys.executable, __file__, "--counts", options.counts, name], check=True)
+    if options.counts:
+        return
     print("PyTorch", torch.__version__, "threads", torch.get_num_threads())
     for name in options.names:
         clock = time.process_time if options.processor_time else time.perf_counter

@@ -115,10 +115,10 @@ def main(jsonl, csv_file, folder, plot):
         )
         print("TensorBoard:", tag, "the same" if right else "DIFFERENT")
 
-    picture = xml.etree.ElementTree.parse(plot).getroot()
-    texts = [element.text for element in picture.iter() if element.tag.endswith("}text")]
+    svg = xml.etree.ElementTree.parse(plot).getroot()
+    texts = [element.text for element in svg.iter() if element.tag.endswith("}text")]
     epochs = sum("epoch_loss" in line for line in lines)
-    circles = sum(element.tag.endswith("}circle") for element in picture.iter())
+    circles = sum(element.tag.endswith("}circle") for element in svg.iter())
     print("SVG: titles", [text for text in texts if re.match("[a-z]", text)])
     print("SVG:", circles % epochs == 0 and circles > 0 and "a point for each epoch")
 

@@ -35,7 +35,7 @@ static int read_cnn(const options *o, network_plan *plan)
 {
     const char *text = o->arguments[1];
     if (!o->denses) {
-        (void)fail_usage("--dense is missing: the layers behind the convolutions");
+        (void)fail_usage("--dense is missing: the layers after the convolutions");
         fail_hint("--dense 128,10");
         return CODE_USAGE;
     }

@@ -20,7 +20,7 @@
 typedef struct source {
     const char *path;
     FILE *stream;
-    bool has_ended;                 /* the decoder asked for more than there is */
+    bool has_ended;                 /* the decoder requested more than there is */
     bool is_deep;                   /* a PNG of 16 bits */
     unsigned png_width, png_height; /* 0: of another format */
 } source;

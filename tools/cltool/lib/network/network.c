@@ -76,7 +76,7 @@ static char *add_filled(making *m, const char *layer, const char *part, int64_t 
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* Adds a node of an operator with weights [dims] and, where asked for, a bias [dims[0]]. */
+/* Adds a node of an operator with weights [dims] and, where has_bias, a bias [dims[0]]. */
 static void add_weighted(making *m, const char *op_type, const char *layer, size_t rank,
                          const int64_t *dims, bool has_bias)
 {

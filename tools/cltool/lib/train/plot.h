@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Curves as an SVG picture: panels one below the other over a common x axis, each with axes and
+ * A plot of curves as SVG: panels one below the other over a common x axis, each with axes and
  * numbers.
  */
 #ifndef CLTOOL_PLOT_H

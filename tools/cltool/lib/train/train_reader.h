@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the batches of a training on a thread of its own, a few ahead of the device. Batches and
+ * Reads the batches of a training on a separate thread, a few ahead of the device. Batches and
  * their order are those of train_data_gather; what is wrong with one is reported when it is taken.
  */
 #ifndef CLTOOL_TRAIN_READER_H
