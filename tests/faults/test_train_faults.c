@@ -117,17 +117,6 @@ TEST(train_faults__each_opencl_call_of_a_creation)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void read_parameters(clg_trainer *t, double out[LINEAR_ALL])
-{
-    clg_value *v;
-    assert_ok(clg_trainer_get_parameter(t, "weight", &v));
-    memcpy(out, clg_value_data(v), LINEAR_WEIGHTS * sizeof *out);
-    clg_value_free(v);
-    assert_ok(clg_trainer_get_parameter(t, "bias", &v));
-    memcpy(out + LINEAR_WEIGHTS, clg_value_data(v), LINEAR_OUT * sizeof *out);
-    clg_value_free(v);
-}
-
 static clg_status whole_step(clg_trainer *t, clg_train_stats *stats)
 {
     clg_status status = CLG_OK;
@@ -159,7 +148,7 @@ static void fail_each_of_steps(void (*arm)(size_t n), bool (*has_failed)(void))
         if (status != CLG_OK) assert_true(failed && error_text()[0]);
         if (!failed) break;
         n_failed += status != CLG_OK;
-        read_parameters(t, before);
+        linear_read(t, before);
         loss = linear_gradient(before, 0, 0.5, g) / 2;
         loss += linear_gradient(before, 1, 0.5, g) / 2;
         assert_ok(whole_step(t, &after));
@@ -192,7 +181,7 @@ static void fail_each_of_updates(void (*arm)(size_t n), bool (*has_failed)(void)
     size_t n_failed = 0;
     assert_ok(clg_trainer_set_input(t, "x", inputs[0]));
     assert_ok(clg_trainer_set_input(t, "target", targets[0]));
-    read_parameters(t, p);
+    linear_read(t, p);
     for (size_t n = 0;; n++) {
         const uint64_t before = clg_trainer_n_steps(t);
         double now[LINEAR_ALL];
@@ -208,7 +197,7 @@ static void fail_each_of_updates(void (*arm)(size_t n), bool (*has_failed)(void)
             (void)linear_gradient(p, 0, 1, g);
             for (int i = 0; i < LINEAR_ALL; i++) p[i] -= 0.125 * g[i];
         }
-        read_parameters(t, now);
+        linear_read(t, now);
         for (int i = 0; i < LINEAR_ALL; i++)
             assert_true(fabs(now[i] - p[i]) <= 1e-12 * (1 + fabs(p[i])));
         memcpy(p, now, sizeof p);
@@ -257,11 +246,11 @@ TEST(train_faults__each_allocation_of_a_checkpoint)
     clg_train_stats stats = CLG_TRAIN_STATS_INIT;
     double before[LINEAR_ALL], after[LINEAR_ALL];
     assert_ok(whole_step(t, &stats));
-    read_parameters(t, before);
+    linear_read(t, before);
     assert_true(fault_loop(save, t) > 20);
     assert_ok(whole_step(t, &stats));
     assert_true(fault_loop(load, t) > 20);
-    read_parameters(t, after);
+    linear_read(t, after);
     assert_memory_equal(before, after, sizeof before);
     clg_trainer_free(t);
 }
@@ -288,7 +277,7 @@ TEST(train_faults__each_allocation_of_a_diagnosis)
     for (int i = 0; i < LINEAR_ROWS * LINEAR_IN; i++) ((double *)clg_value_data(bad))[i] = 1e200;
     assert_ok(clg_trainer_set_input(t, "x", bad));
     clg_value_free(bad);
-    read_parameters(t, before);
+    linear_read(t, before);
     assert_error(clg_trainer_step(t, NULL), CLG_ERROR_DATA, "of step 2 is inf");
     for (size_t n = 0;; n++) {
         failing_alloc_arm(n);
@@ -299,7 +288,7 @@ TEST(train_faults__each_allocation_of_a_diagnosis)
         if (!failed) break;
     }
     assert_error(clg_trainer_step(t, NULL), CLG_ERROR_DATA, "of step 2 is inf");
-    read_parameters(t, after);
+    linear_read(t, after);
     assert_memory_equal(before, after, sizeof before);
     assert_ok(whole_step(t, &stats));
     assert_int_equal(stats.step, 2);

@@ -25,23 +25,12 @@ enum { N_STEPS = 4 };
 /* What looks at a training after a step, or changes it to what it is. */
 typedef void (*look)(clg_trainer *t);
 
-static void read_parameters(clg_trainer *t, double out[LINEAR_ALL])
-{
-    clg_value *v;
-    assert_ok(clg_trainer_get_parameter(t, "weight", &v));
-    memcpy(out, clg_value_data(v), LINEAR_WEIGHTS * sizeof *out);
-    clg_value_free(v);
-    assert_ok(clg_trainer_get_parameter(t, "bias", &v));
-    memcpy(out + LINEAR_WEIGHTS, clg_value_data(v), LINEAR_OUT * sizeof *out);
-    clg_value_free(v);
-}
-
 static void no_look(clg_trainer *t) { (void)t; }
 
 static void look_at_parameter(clg_trainer *t)
 {
     double p[LINEAR_ALL];
-    read_parameters(t, p);
+    linear_read(t, p);
 }
 
 static void look_at_gradient(clg_trainer *t)
@@ -105,7 +94,7 @@ static void train(uint32_t n_batches, double clip_norm, look after, double out[L
         assert_ok(clg_trainer_step(t, NULL));
         after(t);
     }
-    read_parameters(t, out);
+    linear_read(t, out);
     clg_trainer_free(t);
 }
 
@@ -133,12 +122,12 @@ static void see_update(look first)
     trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
     s.schedule.rate = 0.25;
     clg_trainer *t = trainer_setup_open(&s, context, linear_model(CLG_FLOAT64));
-    read_parameters(t, start);
+    linear_read(t, start);
     linear_set_batch(t, CLG_FLOAT64, 1);
     assert_ok(clg_trainer_step(t, NULL));
     (void)linear_gradient(start, 1, 1, g);
     first(t);
-    read_parameters(t, now);
+    linear_read(t, now);
     for (int i = 0; i < LINEAR_ALL; i++)
         assert_true(fabs(now[i] - (start[i] - 0.25 * g[i])) <= 1e-12 * (1 + fabs(start[i])));
     clg_trainer_free(t);
@@ -161,7 +150,7 @@ TEST(train_updates__losses_are_those_of_the_updated_parameters)
         linear_set_batch(t, CLG_FLOAT64, n);
         assert_ok(clg_trainer_step(t, &stats));
         assert_ok(clg_trainer_evaluate(t, &loss)); /* before anybody reads parameters */
-        read_parameters(t, p);
+        linear_read(t, p);
         want = linear_gradient(p, n, 0, g);
         assert_true(fabs(loss - want) <= 1e-12 * (1 + want));
     }
@@ -179,8 +168,7 @@ static void set_rows(clg_trainer *t, const char *name, size_t rank, int64_t rows
     clg_value_free(v);
 }
 
-/* A batch of another size is planned, with packings of the weights that are not trained, while an
- * update is due. */
+/* A batch of another size is planned while an update is due: the same bits as when it is not. */
 TEST(train_updates__batches_of_other_sizes)
 {
     static const int64_t rows[] = {33, 33, 5, 33, 1, 17, 5};

@@ -97,8 +97,8 @@ static int open_inputs(training *t)
     return inputs_gather(&t->with_target, t->with_loss, INPUTS_STREAM, &t->inputs);
 }
 
-/* Counts the steps of the training, whole ones, which are those of the schedule where that has none
- * of its own. */
+/* Counts the whole steps of the training, which the schedule takes where it has no number of
+ * steps. */
 static int count_steps(training *t)
 {
     const options *o = t->options;
