@@ -57,11 +57,13 @@ check_with() { # WHAT OPTION...
   verify_with "$what" "$@" "${cases[@]}"
 }
 
-# `cltool verify`: $summary is what it says in the end; what it says before that is in $work/out.
+# `cltool verify`, with the tolerances of the cases where the data has them (newest_onnx.py):
+# $summary is what it says in the end; what it says before that is in $work/out.
 verify_with() { # WHAT OPTION-OR-FOLDER...
-  local what=$1
+  local what=$1 tolerance=()
   shift
-  summary=$("$CLTOOL" verify -q --list-skipped "$@" | tee "$work/out" | tail -n 1)
+  [ ! -f "$data/tolerance.json" ] || tolerance=(--tolerance "$data/tolerance.json")
+  summary=$("$CLTOOL" verify -q --list-skipped "${tolerance[@]}" "$@" | tee "$work/out" | tail -n 1)
   echo "$what: $summary"
   if ! grep -qE '^[1-9][0-9]* passed, 0 failed' <<<"$summary"; then
     grep '^FAIL' "$work/out"

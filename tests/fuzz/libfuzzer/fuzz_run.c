@@ -2,7 +2,8 @@
  *
  * Loads an ONNX model, creates a session on PoCL and runs it once. Models whose estimated memory or
  * operations are large are left out, and preparing is cancelled after two seconds. At exit, prints
- * how many models were run, and in how many runs a kernel was launched.
+ * how many models were run, and in how many runs a kernel was launched. CLG_TEST_KERNELS, "simd" or
+ * "simt", is the class of kernels.
  */
 #include "fuzz.h"
 
@@ -32,6 +33,15 @@ static void report(void)
 }
 
 size_t fuzz_run_launches(void) { return n_with_kernels; }
+
+static clg_kernel_class wanted_kernels(void)
+{
+    const char *name = getenv("CLG_TEST_KERNELS");
+    if (!name) return CLG_KERNELS_AUTO;
+    const bool simt = strcmp(name, "simt") == 0;
+    fuzz_require(simt || strcmp(name, "simd") == 0);
+    return simt ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD;
+}
 
 static void open_once(void)
 {
@@ -135,6 +145,7 @@ void fuzz_run(const uint8_t *data, size_t size_bytes)
     options.progress = in_time;
     options.progress_user = &until;
     options.no_blas = true;
+    options.kernels = wanted_kernels();
     if (context && is_small(model) &&
         clg_session_create(context, model, &options, &session) == CLG_OK)
         run(session, model);
