@@ -48,7 +48,7 @@ tidy() {
 } 2> >(grep -vE '^[0-9]+ (warning|error).* generated' >&2)
 shell_scripts() {
   {
-    find tools tests cmake examples python onnxruntime -name '*.sh' -type f 2>/dev/null
+    find tools tests cmake docs examples python onnxruntime -name '*.sh' -type f 2>/dev/null
     echo .ci/run
   } | sort | xargs -d '\n' shellcheck -x --exclude=SC2317 # functions called by trap and by name
 }

@@ -15,7 +15,8 @@
 # /usr/local), python (in addition to build, for the scripts of python/), portable (in addition to
 # build, for tools/portable.sh), static (Debian 12's libraries and headers that tools/portable.sh
 # unpacks for another processor; to be listed, not to be installed), wheels (in addition to build,
-# run, python and portable, for python/test_wheels.sh).
+# run, python and portable, for python/test_wheels.sh), site (in addition to build, for
+# docs/site/build.sh).
 #
 # Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by
 # default the machine's. Another Debian or Ubuntu release gets the names of forky. A package of
@@ -25,7 +26,7 @@ set -euo pipefail
 
 usage() {
   echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
-  echo "groups: build run test drivers lint vendors windows onnxruntime python portable static wheels; suites: bookworm trixie forky noble" >&2
+  echo "groups: build run test drivers lint vendors windows onnxruntime python portable static wheels site; suites: bookworm trixie forky noble" >&2
   exit 2
 }
 
@@ -76,9 +77,13 @@ packages_of() { # GROUP SUITE
       echo zlib1g-dev libpcre2-dev libjansson-dev libstb-dev opencl-c-headers libclblast-dev \
         libxxhash-dev
       ;;
+    site)
+      echo doxygen python3 python3-numpy python3-sphinx python3-myst-parser python3-breathe furo \
+        python3-sphinx-copybutton python3-matplotlib
+      ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime, python, portable, static and wheels" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime, python, portable, static, wheels and site" >&2
       return 2
       ;;
   esac
