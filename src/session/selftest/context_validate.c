@@ -14,7 +14,7 @@
 #include "base/strbuf.h"
 #include "plan/plan.h"
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <string.h>
 

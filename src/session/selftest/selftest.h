@@ -142,14 +142,12 @@ extern const size_t n_selftest_cases;
  * NOT_FOUND if the operator does not support the dtype. */
 clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftest_problem *p);
 
-/* References by family, each in the file of its name: selftest_attention.c, selftest_axis.c
- * (Softmax, reductions, and others along axes), selftest_gemm.c, selftest_norm.c, selftest_pad.c,
- * selftest_pointwise.c, selftest_pool.c, selftest_quantize.c, selftest_recurrent.c,
- * selftest_resample.c, selftest_scatter.c. */
+/* References by family, in files of their names in the folder references: selftest_axis.c has
+ * Softmax, reductions and others along axes. */
 selftest_reference selftest_gemm, selftest_conv_grad, selftest_pointwise, selftest_attention,
     selftest_append;
 selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cumulative,
-    selftest_topk, selftest_linear_scan;
+    selftest_topk, selftest_linear_scan, selftest_loss;
 selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;
 selftest_reference selftest_quantize, selftest_dequantize, selftest_dynamic_quantize,
     selftest_qlinear;
@@ -163,7 +161,7 @@ selftest_reference selftest_gather_nd, selftest_gather_elements, selftest_scatte
 selftest_contents selftest_index_contents, selftest_length_contents, selftest_quantize_contents,
     selftest_topk_contents, selftest_embed_contents, selftest_rotary_contents,
     selftest_onehot_contents, selftest_attention_contents, selftest_append_contents,
-    selftest_pool_contents;
+    selftest_pool_contents, selftest_loss_contents;
 
 /* Tests the attention kernels and the appends to caches of a candidate of any operator, on problems
  * that are lowered to the same programs (selftest_attention_steps.c); lc->attention must not be

@@ -4,7 +4,7 @@
  * evaluation on the host, where they have one.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include "ops/pointwise/pointwise.h"
 
@@ -59,6 +59,8 @@ static const selftest_op operators[] = {
     RANGE("", "Softmax", selftest_softmax, NULL, -4, 4, 1),
     RANGE("", "LogSoftmax", selftest_softmax, NULL, -4, 4, 1),
     RANGE("", "Hardmax", selftest_softmax, NULL, -4, 4, 1),
+    RANGE("", "NegativeLogLikelihoodLoss", selftest_loss, selftest_loss_contents, -4, 4, 1),
+    RANGE("", "SoftmaxCrossEntropyLoss", selftest_loss, selftest_loss_contents, -4, 4, 1),
     ROW("", "ReduceL1", selftest_reduce),
     ROW("", "ReduceL2", selftest_reduce),
     ROW("", "ReduceLogSumExp", selftest_reduce),

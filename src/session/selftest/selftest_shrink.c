@@ -6,7 +6,7 @@
  * used: the caller tries the next attempt; the last one is the node's own shapes.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 /* Limits of sizes. A smaller size has the same remainder by 16 as the node's, since that often
  * decides which vectors a kernel uses. */

@@ -7,7 +7,7 @@
  * since those may be tiny and only the first of many; then sizes limited by the node's own.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include "tensor/tensor.h"
 

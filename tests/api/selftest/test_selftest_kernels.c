@@ -41,7 +41,8 @@ typedef struct node_case {
 } node_case;
 
 static const int64_t indices[] = {3, 0, 6, -1}, sizes[] = {1, 3, 11, 17},
-                     pads[] = {0, 1, 2, 0, 1, 0}, axes[] = {1, 0}, repeats[] = {2, 1, 3};
+                     pads[] = {0, 1, 2, 0, 1, 0}, axes[] = {1, 0}, repeats[] = {2, 1, 3},
+                     classes[] = {3, 0, 12, 5, 5, 1, 7}, first_class[2048];
 
 /* Inputs: any floats; weights; a vector of integers; none. */
 #define X(of_rank, ...)                                                                            \
@@ -78,6 +79,8 @@ static const node_case cases[] = {
     CASE("MatMul", INPUTS(X(2, 37, 45), X(1, 45))),
     CASE("Less", INPUTS(X(3, 3, 37, 19), X(2, 37, 19))),
     CASE("Softmax", INPUTS(X(2, 37, 45)), INT("axis", -1)),
+    CASE("NegativeLogLikelihoodLoss", INPUTS(X(2, 7, 13), V(7, classes))),
+    CASE("NegativeLogLikelihoodLoss", INPUTS(X(2, 2048, 2), V(2048, first_class))),
     CASE("ReduceMean", INPUTS(X(3, 5, 37, 19)), LIST("axes", 1, 1)),
     CASE("ReduceMax", INPUTS(X(3, 5, 7, 97)), LIST("axes", 1, -1)),
     CASE("ArgMax", INPUTS(X(3, 5, 37, 19)), INT("axis", 1)),
@@ -214,7 +217,7 @@ static size_t kernels_of(const node_case *c, char names[MAX_KERNELS][NAME_BYTES]
 {
     char path[1024];
     bool altered;
-    (void)snprintf(path, sizeof path, "%s-%s", scratch_path("kernels"), c->op_type);
+    (void)snprintf(path, sizeof path, "%s-%td", scratch_path("kernels"), c - cases);
     set("CLG_CORRUPT_KERNEL", NULL);
     set("CLG_CORRUPT_LOG", path);
     n_warnings = 0;
@@ -229,7 +232,7 @@ static void check(const node_case *c, const char *kernel, const char *by)
 {
     char path[1024], others[MAX_KERNELS][NAME_BYTES];
     bool altered;
-    (void)snprintf(path, sizeof path, "%s-%s-%s-%s", scratch_path("log"), c->op_type, kernel, by);
+    (void)snprintf(path, sizeof path, "%s-%td-%s-%s", scratch_path("log"), c - cases, kernel, by);
     set("CLG_CORRUPT_KERNEL", kernel);
     set("CLG_CORRUPT_BY", by);
     set("CLG_CORRUPT_LOG", path);

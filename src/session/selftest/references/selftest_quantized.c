@@ -6,7 +6,7 @@
  * with scales. All test values are exact in double and in float32.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  */
 #include "ops/pointwise/pointwise.h"
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  * element is certain also where a position is in the middle between two.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * are those of differences from a group's first element, where kernels subtract the mean.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * ArgMax and ArgMin, CumSum and CumProd, TopK. Where kernels gather the elements of a result, a
  * reduction here scatters each element to its result.
  */
-#include "session/selftest/selftest_axis.h"
+#include "session/selftest/references/selftest_axis.h"
 
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <stdlib.h>

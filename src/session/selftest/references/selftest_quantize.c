@@ -7,7 +7,7 @@
  */
 #include "ops/lowering/window.h"
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

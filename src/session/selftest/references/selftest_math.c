@@ -4,7 +4,7 @@
  * than the kernels: each input element is scattered to all results that it contributes to, where
  * kernels gather the inputs of a result.
  */
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include "ops/lowering/window.h"
 

@@ -5,8 +5,8 @@
  * output, where kernels compute which element an output is. Results are exact: their scale is 0.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_axis.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_axis.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * with position ids within the caches. Pairs are rotated as complex numbers in polar form.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

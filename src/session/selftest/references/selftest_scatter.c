@@ -5,8 +5,8 @@
  * products with strides.
  */
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_axis.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_axis.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

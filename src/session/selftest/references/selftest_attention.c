@@ -6,7 +6,7 @@
  */
 #include "ops/attention/attention.h"
 #include "session/selftest/selftest.h"
-#include "session/selftest/selftest_math.h"
+#include "session/selftest/references/selftest_math.h"
 
 #include <math.h>
 #include <string.h>
