@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "plan/plan.h"
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <string.h>
 

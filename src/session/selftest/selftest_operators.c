@@ -3,8 +3,8 @@
  * The table of references by operator. Operators that are not in it are tested against their own
  * evaluation on the host, where they have one.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include "ops/pointwise/pointwise.h"
 

@@ -5,8 +5,8 @@
  * then does not accept (a Reshape to given sizes, for instance), or lowers to other kernels, is not
  * used: the caller tries the next attempt; the last one is the node's own shapes.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 /* Limits of sizes. A smaller size has the same remainder by 16 as the node's, since that often
  * decides which vectors a kernel uses. */

@@ -6,8 +6,8 @@
  * that is lowered to the node's own programs. First come sizes that may exceed the node's own,
  * since those may be tiny and only the first of many; then sizes limited by the node's own.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include "tensor/tensor.h"
 

@@ -5,8 +5,8 @@
  * clgraph.CacheAppend.
  */
 #include "ops/attention/attention.h"
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  */
 #include "session/selftest/references/selftest_axis.h"
 
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <stdlib.h>

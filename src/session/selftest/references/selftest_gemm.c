@@ -7,8 +7,8 @@
 #include "ops/conv/conv_blocked.h"
 #include "ops/conv/conv_grad.h"
 #include "ops/lowering/epilogue.h"
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * SpaceToDepth, OneHot, Trilu, ReverseSequence. Each input element is written to its place in the
  * output, where kernels compute which element an output is. Results are exact: their scale is 0.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_axis.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * (EmbedLayerNormalization). Elements are scattered to the statistics of their groups; variances
  * are those of differences from a group's first element, where kernels subtract the mean.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Self-test references of Pad, CenterCropPad and ConvTranspose. ConvTranspose scatters each input
  * element to the outputs that it contributes to.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

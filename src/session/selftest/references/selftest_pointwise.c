@@ -10,8 +10,8 @@
  * step of a rounding or comparison, is not compared.
  */
 #include "ops/pointwise/pointwise.h"
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
  * The reverse for their gradients: windows are scattered to their elements.
  */
 #include "ops/lowering/window.h"
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_axis.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * kernel's rounding error may change a quantised result, any value is right.
  */
 #include "ops/lowering/window.h"
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

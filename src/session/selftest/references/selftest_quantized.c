@@ -5,8 +5,8 @@
  * products of integers less their zero points and, for QLinear operators, requantisation to 8 bits
  * with scales. All test values are exact in double and in float32.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

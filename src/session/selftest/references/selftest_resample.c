@@ -5,8 +5,8 @@
  * are. Positions are quotients of numbers that are computed without rounding, so that the nearest
  * element is certain also where a position is in the middle between two.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

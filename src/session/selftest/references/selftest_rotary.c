@@ -3,8 +3,8 @@
  * Self-test reference, in double, of RotaryEmbedding of ONNX and of com.microsoft, and test inputs
  * with position ids within the caches. Pairs are rotated as complex numbers in polar form.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * valid indices for their tests. Positions are computed coordinate by coordinate, where kernels add
  * products with strides.
  */
-#include "session/selftest/selftest.h"
 #include "session/selftest/references/selftest_axis.h"
 #include "session/selftest/references/selftest_math.h"
+#include "session/selftest/selftest.h"
 
 #include <math.h>
 #include <string.h>
