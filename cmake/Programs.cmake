@@ -8,7 +8,8 @@ if(CLG_BUILD_TOOLS)
   if(tool_sources)
     add_executable(cltool ${tool_sources})
     target_include_directories(cltool PRIVATE
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/command"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"

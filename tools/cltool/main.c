@@ -8,6 +8,7 @@
 #include "host.h"
 #include "interrupt.h"
 #include "output.h"
+#include "suggestion.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -255,26 +256,33 @@ static bool asks_for_json(int argc, char **argv)
     return false;
 }
 
+static int unknown_command(const char *name)
+{
+    suggestion s;
+    (void)fail_usage("there is no command '%s'", printable(name));
+    suggestion_begin(&s, name);
+    for (size_t i = 0; i < N_COMMANDS; i++) suggestion_offer(&s, commands[i].name);
+    if (!suggestion_hint(&s)) fail_hint("'cltool --help' lists the commands");
+    return CODE_USAGE;
+}
+
 static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         (void)printf("cltool %s\n", clg_version());
         return CODE_DONE;
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        const command *c = argc > 2 ? find_command(argv[2]) : NULL;
-        if (c) return print_help(c);
+        if (argc > 2 && !find_command(argv[2])) return unknown_command(argv[2]);
+        if (argc > 2) return print_help(find_command(argv[2]));
         print_overview();
         return CODE_DONE;
     }
     const command *c = find_command(name);
     if (c) return run_command(c, argc - 2, argv + 2);
-    if (argc < 2) {
-        (void)fail_usage("which command?");
-    } else {
-        (void)fail_usage("there is no command '%s'", name);
-    }
+    if (argc >= 2) return unknown_command(name);
+    (void)fail_usage("which command?");
     fail_hint("'cltool --help' lists the commands");
     return CODE_USAGE;
 }
