@@ -22,6 +22,8 @@ static const option_row rows[] = {
     {"batch", 0, KIND_FLAG, AT(shows_batch), OPTIONS_INSPECT, NULL,
      "which inputs and outputs carry the batch, if its rows are independent"},
     {"dot", 0, KIND_TEXT, AT(dot), OPTIONS_INSPECT, "FILE", "write the graph for Graphviz"},
+    {"list", 'l', KIND_FLAG, AT(list), OPTIONS_DEVICES, NULL,
+     "selectors and names alone, without asking the devices for more"},
     {"measure", 0, KIND_FLAG, AT(measure), OPTIONS_DEVICES, NULL,
      "measure arithmetic, memory, transfers and launches"},
     {"diagnose", 0, KIND_FLAG, AT(diagnose), OPTIONS_DEVICES, NULL,
