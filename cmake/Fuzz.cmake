@@ -15,7 +15,8 @@ file(GLOB_RECURSE fuzz_tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/too
 list(FILTER fuzz_tool_sources EXCLUDE REGEX "${clg_other_system}")
 add_library(fuzz_tool STATIC ${fuzz_tool_sources})
 target_include_directories(fuzz_tool PUBLIC
-  "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
+  "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/command"
+  "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
   "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
   "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train")
 target_link_libraries(fuzz_tool PRIVATE clg_settings PUBLIC clgraph_internal clg_jansson clg_stb m)

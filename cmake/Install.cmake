@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` puts in place: library, headers, cltool, the CMake package
-# clgraph::clgraph and clgraph.pc. All of it may be moved as a whole afterwards.
+# What `cmake --install` puts in place: library, headers, cltool with its man pages and completions
+# of shells, the CMake package clgraph::clgraph and clgraph.pc. All of it may be moved as a whole
+# afterwards.
 
 include(CMakePackageConfigHelpers)
 
@@ -24,6 +25,14 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/clgraph"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 if(TARGET cltool)
   install(TARGETS cltool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+if(TARGET cltool_manual AND NOT WIN32)
+  set(share "${PROJECT_BINARY_DIR}/share")
+  install(DIRECTORY "${share}/man/man1" DESTINATION "${CMAKE_INSTALL_MANDIR}" COMPONENT manual)
+  foreach(folder bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+    install(DIRECTORY "${share}/${folder}/" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}"
+      COMPONENT manual)
+  endforeach()
 endif()
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/clgraph")

@@ -2,13 +2,36 @@
 #
 # cltool and the examples. Both see the public headers alone.
 
+# Man pages and completion scripts, which cltool prints: build/share is laid out as share/ of a
+# prefix. A cross build without an emulator needs a cltool of this machine.
+function(clg_add_manual)
+  if(CLG_NATIVE_CLTOOL)
+    set(program "${CLG_NATIVE_CLTOOL}")
+  elseif(NOT CMAKE_CROSSCOMPILING)
+    set(program "$<TARGET_FILE:cltool>")
+  elseif(CMAKE_CROSSCOMPILING_EMULATOR)
+    set(program ${CMAKE_CROSSCOMPILING_EMULATOR} "$<TARGET_FILE:cltool>")
+  else()
+    message(STATUS "No man pages and completions: CLG_NATIVE_CLTOOL names no cltool that runs here")
+    return()
+  endif()
+  set(script "${PROJECT_SOURCE_DIR}/cmake/print_manual.cmake")
+  set(stamp "${PROJECT_BINARY_DIR}/share/man/man1/cltool.1")
+  add_custom_command(OUTPUT "${stamp}"
+    COMMAND "${CMAKE_COMMAND}" "-DCLTOOL=${program}" "-DFOLDER=${PROJECT_BINARY_DIR}/share"
+      -P "${script}"
+    DEPENDS cltool "${script}" COMMENT "Printing man pages and completions" VERBATIM)
+  add_custom_target(cltool_manual ALL DEPENDS "${stamp}")
+endfunction()
+
 if(CLG_BUILD_TOOLS)
   file(GLOB_RECURSE tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/*.c")
   list(FILTER tool_sources EXCLUDE REGEX "${clg_other_system}")
   if(tool_sources)
     add_executable(cltool ${tool_sources})
     target_include_directories(cltool PRIVATE
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/command"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
@@ -23,6 +46,7 @@ if(CLG_BUILD_TOOLS)
       set_target_properties(cltool PROPERTIES
         INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     endif()
+    clg_add_manual()
   endif()
 endif()
 

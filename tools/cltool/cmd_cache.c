@@ -169,22 +169,19 @@ int cmd_cache(const options *o)
         const char *name;
         const char *argument; /* NULL: none */
         int (*run)(const options *o);
-    } actions[] = {{"path", NULL, print_path}, {"list", NULL, list_entries}, {"clear", NULL, clear},
-                   {"prune", NULL, prune},     {"warm", "MODEL", warm},      {"pack", "FILE", pack},
-                   {"unpack", "FILE", unpack}};
-    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (strcmp(o->arguments[0], actions[i].name) != 0) continue;
-        bool has_argument = o->n_arguments > 1;
-        if (actions[i].argument && !has_argument) {
-            return fail_usage("'cltool cache %s' needs %s", actions[i].name, actions[i].argument);
-        }
-        if (!actions[i].argument && has_argument) {
-            return fail_usage("'cltool cache %s' does not know what to do with '%s'",
-                              actions[i].name, o->arguments[1]);
-        }
-        return actions[i].run(o);
-    }
-    (void)fail_usage("'cltool cache' has no '%s'", o->arguments[0]);
-    fail_hint("path, list, clear, prune, warm, pack or unpack");
-    return CODE_USAGE;
+    } actions[] = {{"path", NULL, print_path}, {"list", NULL, list_entries},
+                   {"clear", NULL, clear},     {"prune", NULL, prune},
+                   {"warm", "MODEL", warm},    {"pack", "FILE", pack},
+                   {"unpack", "FILE", unpack}, {NULL, NULL, NULL}};
+    const bool has_argument = o->n_arguments > 1;
+    size_t i;
+    const int code =
+        option_word("'cltool cache'", o->arguments[0], &actions->name, sizeof *actions, &i);
+    if (code != CODE_DONE) return code;
+    if (actions[i].argument && !has_argument)
+        return fail_usage("'cltool cache %s' needs %s", actions[i].name, actions[i].argument);
+    if (!actions[i].argument && has_argument)
+        return fail_usage("'cltool cache %s' does not know what to do with '%s'", actions[i].name,
+                          o->arguments[1]);
+    return actions[i].run(o);
 }

@@ -193,6 +193,25 @@ static int diagnose(const options *o)
     return n > 0 ? CODE_DONE : CODE_NO_DEVICE;
 }
 
+/* Prints a line for each device; nothing of it asks a driver to compile. */
+static int print_list(const options *o, const clg_device_info *devices, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const clg_device_info *d = &devices[i];
+        if (o->json)
+            (void)json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o}", "selector",
+                                                        d->selector, "id", output_json_text(d->id),
+                                                        "platform", output_json_text(d->platform),
+                                                        "name", output_json_text(d->name)));
+        else
+            (void)printf("%-5s %s (%s)\n", d->selector, printable(d->name), printable(d->platform));
+    }
+    const int code = o->json ? output_json(json_pack("{s:O}", "devices", list)) : CODE_DONE;
+    json_decref(list);
+    return code;
+}
+
 int cmd_devices(const options *o)
 {
     clg_device_info *devices;
@@ -200,6 +219,11 @@ int cmd_devices(const options *o)
     if (o->diagnose) return diagnose(o);
     clg_status status = clg_device_list(&devices, &n);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    if (o->list) {
+        const int printed = print_list(o, devices, n);
+        clg_device_list_free(devices, n);
+        return printed;
+    }
     json_t *list = json_array();
     int code = CODE_DONE;
     for (size_t i = 0; i < n; i++) {

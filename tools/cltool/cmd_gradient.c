@@ -13,6 +13,7 @@
 #include "node_check.h"
 #include "output.h"
 #include "stats.h"
+#include "suggestion.h"
 #include "train_words.h"
 #include "values.h"
 
@@ -101,19 +102,29 @@ static int choose_only_output(gradient *g, const char *option)
     return code;
 }
 
+static bool is_of_node(const gradient *g, const char *name)
+{
+    for (size_t i = 0; i < g->n_nodes; i++)
+        for (size_t k = 0; k < g->nodes[i].n_outputs; k++)
+            if (strcmp(g->nodes[i].outputs[k], name) == 0) return true;
+    return false;
+}
+
 /* Checks that --of or --target names a value of the model. */
 static int check_output(const gradient *g, const char *option)
 {
-    if (find_port(g->loaded, g->output)) return CODE_DONE;
-    for (size_t i = 0; i < g->n_nodes; i++)
-        for (size_t k = 0; k < g->nodes[i].n_outputs; k++)
-            if (strcmp(g->nodes[i].outputs[k], g->output) == 0) return CODE_DONE;
+    if (find_port(g->loaded, g->output) || is_of_node(g, g->output)) return CODE_DONE;
     char *list;
     const char *first;
     (void)float_outputs(g->loaded, &list, &first);
     (void)fail_usage("%s: the model has no output '%s'; its float outputs: %s", option,
                      printable(g->output), list);
     free(list);
+    suggestion s;
+    suggestion_begin(&s, g->output);
+    suggestion_offer_outputs(&s, g->loaded);
+    suggestion_offer_values(&s, g->loaded);
+    (void)suggestion_hint(&s);
     return CODE_USAGE;
 }
 
@@ -191,6 +202,18 @@ static size_t add_matching(gradient *g, const char *pattern)
     return n;
 }
 
+static int refuse_wanted(const gradient *g, const char *name)
+{
+    suggestion s;
+    (void)fail_usage("--wrt: the model has no value '%s'", printable(name));
+    suggestion_begin(&s, name);
+    suggestion_offer_inputs(&s, g->loaded);
+    suggestion_offer_initializers(&s, g->loaded);
+    suggestion_offer_values(&s, g->loaded);
+    (void)suggestion_hint(&s);
+    return CODE_USAGE;
+}
+
 static int choose_wanted(gradient *g)
 {
     const text_list *wrt = &g->options->wrt;
@@ -199,7 +222,8 @@ static int choose_wanted(gradient *g)
         if (add_matching(g, pattern) > 0) continue;
         if (strpbrk(pattern, "*?"))
             return fail_usage("--wrt: no float input or initializer matches '%s'", pattern);
-        add_wanted(g, pattern); /* the result of a node, or not a value */
+        if (!is_of_node(g, pattern)) return refuse_wanted(g, pattern);
+        add_wanted(g, pattern);
     }
     if (wrt->count == 0 && add_matching(g, "*") == 0) {
         (void)fail_usage("the model has no float inputs and initializers");

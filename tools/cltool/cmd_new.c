@@ -62,18 +62,19 @@ static int check_plan(const network_plan *plan)
 
 static int read_plan(const options *o, network_plan *plan)
 {
-    const char *kind = o->arguments[0];
-    const bool is_mlp = strcmp(kind, "mlp") == 0;
+    static const char *const kinds[] = {"mlp", "cnn", NULL};
+    size_t kind;
+    int code = option_word("'cltool new'", o->arguments[0], kinds, sizeof *kinds, &kind);
+    if (code != CODE_DONE) return code;
+    const bool is_mlp = kind == 0;
     *plan = (network_plan){.kernel = o->kernel ? o->kernel : 3,
                            .pool = o->pool ? o->pool : 2,
                            .dropout = o->drop_rate,
                            .batchnorm = o->has_norm,
                            .seed = o->seed};
-    if (!is_mlp && strcmp(kind, "cnn") != 0)
-        return fail_usage("there is no network '%s': it is mlp or cnn", printable(kind));
     if (is_mlp && (o->convs || o->denses || o->kernel || o->pool))
         return fail_usage("mlp takes no --conv, --kernel, --pool and --dense");
-    int code = weights_scheme_of(o->init, &plan->scheme);
+    code = weights_scheme_of(o->init, &plan->scheme);
     if (code == CODE_DONE) code = is_mlp ? read_mlp(o->arguments[1], plan) : read_cnn(o, plan);
     if (code == CODE_DONE && o->activation)
         code = network_activation_of(o->activation, &plan->activation);

@@ -13,6 +13,7 @@
 #include "names.h"
 #include "output.h"
 #include "stats.h"
+#include "suggestion.h"
 #include "values.h"
 
 #include <inttypes.h>
@@ -89,9 +90,14 @@ static int read_expectation(run *r, const char *text, expectation *x)
     if (!x->name) return fail_usage("--expect takes NAME=FILE, not '%s'", text);
     const clg_port *output = output_named(model, x->name);
     if (!output) {
-        return fail_usage(
+        suggestion s;
+        (void)fail_usage(
             "--expect: the model has no output '%s'; its first is '%s'", printable(x->name),
             clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name) : "");
+        suggestion_begin(&s, x->name);
+        suggestion_offer_outputs(&s, model);
+        if (!suggestion_hint(&s)) fail_hint("'cltool inspect MODEL' lists the outputs");
+        return CODE_USAGE;
     }
     if (output->kind == CLG_VALUE_TENSOR || !path_ends_in(x->path, ".pb"))
         return value_load(x->path, &x->want);
@@ -140,7 +146,11 @@ static int find_dumped(run *r, const char *what)
     clg_node_list_free(nodes, n);
     if (is_known) return CODE_DONE;
     (void)fail_usage("--dump: the model has no node or value '%s'", printable(what));
-    fail_hint("'cltool inspect MODEL --ops' lists the nodes");
+    suggestion s;
+    suggestion_begin(&s, what);
+    suggestion_offer_nodes(&s, r->engine.model);
+    suggestion_offer_values(&s, r->engine.model);
+    if (!suggestion_hint(&s)) fail_hint("'cltool inspect MODEL --ops' lists the nodes");
     return CODE_USAGE;
 }
 

@@ -102,7 +102,7 @@ int cmd_selftest(const options *o)
     if (code == CODE_DONE) code = engine_open(o, false, &t.context);
     if (code == CODE_DONE) {
         t.kernels = clg_context_device(t.context)->kernel_class;
-        if (o->kernels) (void)engine_kernels(o, &t.kernels);
+        if (o->kernels) (void)engine_kernels(o, &t.kernels); /* checked by engine_check */
         code = test(&t);
     }
     if (code == CODE_DONE && o->json)

@@ -8,6 +8,7 @@
 #include "host.h"
 #include "interrupt.h"
 #include "output.h"
+#include "suggestion.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -158,39 +159,60 @@ static const command commands[] = {
      "pack    writes all entries into one file, for installers\n"
      "unpack  adds the entries of such a file",
      "cltool cache warm model.onnx --device gpu", cmd_cache},
+    {"completion", "bash|zsh|fish", 1, 1, 0, "prints the script by which a shell completes cltool",
+     "Packages install it. By hand: source it in ~/.bashrc, or write it to a file _cltool in a "
+     "folder of $fpath\n"
+     "(zsh), or to ~/.config/fish/completions/cltool.fish.",
+     "source <(cltool completion bash)", cmd_completion},
+    {"man", "[COMMAND]", 0, 1, 0, "prints the man page of cltool or of a command, in roff", NULL,
+     "cltool man run | man -l -", cmd_man},
 };
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
-static void print_overview(void)
+const command *commands_all(size_t *out_n)
+{
+    *out_n = N_COMMANDS;
+    return commands;
+}
+
+int command_find(const char *name, size_t *out_index)
+{
+    suggestion s;
+    suggestion_begin(&s, name);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        *out_index = i;
+        if (strcmp(commands[i].name, name) == 0) return CODE_DONE;
+        suggestion_offer(&s, commands[i].name);
+    }
+    (void)fail_usage("there is no command '%s'", printable(name));
+    if (!suggestion_hint(&s)) fail_hint("'cltool --help' lists the commands");
+    return CODE_USAGE;
+}
+
+static int print_overview(void)
 {
     (void)printf("cltool %s: neural-network prediction on any OpenCL device\n\n", clg_version());
     (void)printf("usage: cltool COMMAND [options] [arguments]\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
-        (void)printf("  %-9s %s\n", commands[i].name, commands[i].what);
+        (void)printf("  %-10s  %s\n", commands[i].name, commands[i].what);
     (void)printf("\n'cltool COMMAND --help' shows a command's options and an example.\n");
-    (void)printf("exit codes: 0 done, 1 a difference or failed work, 2 wrong usage, 3 no device, 4 "
-                 "unreadable file or\n"
-                 "unsupported model, 5 the device failed, 130 interrupted\n");
-}
-
-static void print_section(const char *title, unsigned all, unsigned groups)
-{
-    if (!(all & groups)) return;
-    (void)printf("\n%s\n", title);
-    options_print(all & groups);
+    (void)printf("\nexit codes\n");
+    for (size_t i = 0; i < N_EXIT_WORDS; i++)
+        (void)printf("  %3d  %s\n", exit_words[i].code, exit_words[i].meaning);
+    return CODE_DONE;
 }
 
 static int print_help(const command *c)
 {
-    const unsigned shared =
-        OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL;
     (void)printf("usage: cltool %s%s%s [options]\n\n%s\n", c->name, c->arguments[0] ? " " : "",
                  c->arguments, c->what);
     if (c->more) (void)printf("\n%s\n", c->more);
-    print_section("options", c->groups, ~shared);
-    print_section("inputs", c->groups, OPTIONS_INPUT | OPTIONS_SHAPE);
-    print_section("device", c->groups, OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL);
-    print_section("everywhere", OPTIONS_ALL, OPTIONS_ALL);
+    for (size_t i = 0; i < N_OPTION_SECTIONS; i++) {
+        const unsigned groups = (c->groups | OPTIONS_ALL) & option_sections[i].groups;
+        if (!groups) continue;
+        (void)printf("\n%s\n", option_sections[i].title);
+        options_print(groups);
+    }
     (void)printf("\nexample\n  %s\n", c->example);
     return CODE_DONE;
 }
@@ -203,14 +225,6 @@ static void log_message(void *user, clg_log_level level, const char *message)
     } else {
         output_note("%s", message);
     }
-}
-
-static const command *find_command(const char *name)
-{
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(commands[i].name, name) == 0) return &commands[i];
-    }
-    return NULL;
 }
 
 static int check_arguments(const command *c, const options *o)
@@ -258,25 +272,22 @@ static bool asks_for_json(int argc, char **argv)
 static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    if (strcmp(name, "--version") == 0) {
+    size_t i;
+    if (argc < 2) {
+        (void)fail_usage("which command?");
+        fail_hint("'cltool --help' lists the commands");
+        return CODE_USAGE;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         (void)printf("cltool %s\n", clg_version());
         return CODE_DONE;
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        const command *c = argc > 2 ? find_command(argv[2]) : NULL;
-        if (c) return print_help(c);
-        print_overview();
-        return CODE_DONE;
-    }
-    const command *c = find_command(name);
-    if (c) return run_command(c, argc - 2, argv + 2);
-    if (argc < 2) {
-        (void)fail_usage("which command?");
-    } else {
-        (void)fail_usage("there is no command '%s'", name);
-    }
-    fail_hint("'cltool --help' lists the commands");
-    return CODE_USAGE;
+    const bool helps =
+        strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+    if (helps && argc == 2) return print_overview();
+    const int code = command_find(argv[helps ? 2 : 1], &i);
+    if (code != CODE_DONE) return code;
+    return helps ? print_help(&commands[i]) : run_command(&commands[i], argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv)

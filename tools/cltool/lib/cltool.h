@@ -6,18 +6,12 @@
 #ifndef CLTOOL_CLTOOL_H
 #define CLTOOL_CLTOOL_H
 
-#include "options.h"
+#include "command.h"
 
-typedef struct command {
-    const char *name;
-    const char *arguments; /* for the usage line: "MODEL [inputs]" */
-    size_t min_arguments, max_arguments;
-    unsigned groups;  /* bits of option_groups */
-    const char *what; /* description in one line */
-    const char *more; /* paragraphs for --help, or NULL */
-    const char *example;
-    int (*run)(const options *o);
-} command;
+/* Returns the table of commands. */
+const command *commands_all(size_t *out_n);
+/* Finds a command by its name; an unknown one is an error. */
+int command_find(const char *name, size_t *out_index);
 
 int cmd_devices(const options *o);
 int cmd_inspect(const options *o);
@@ -34,5 +28,7 @@ int cmd_profile(const options *o);
 int cmd_tune(const options *o);
 int cmd_selftest(const options *o);
 int cmd_cache(const options *o);
+int cmd_completion(const options *o);
+int cmd_man(const options *o);
 
 #endif

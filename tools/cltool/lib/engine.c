@@ -113,19 +113,18 @@ int engine_open_all(const options *o, bool profiling, clg_context ***out_context
     return CODE_DONE;
 }
 
-static const char *const precisions[] = {
-    [CLG_PRECISION_FP32] = "fp32", [CLG_PRECISION_FP16] = "fp16", [CLG_PRECISION_AUTO] = "auto"};
+static const char *const precisions[] = {[CLG_PRECISION_FP32] = "fp32",
+                                         [CLG_PRECISION_FP16] = "fp16",
+                                         [CLG_PRECISION_AUTO] = "auto",
+                                         NULL};
 
-static bool read_precision(const char *word, clg_precision *out_precision)
+static int read_precision(const char *word, clg_precision *out_precision)
 {
-    *out_precision = CLG_PRECISION_FP32;
-    if (!word) return true;
-    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
-        if (strcmp(word, precisions[i]) != 0) continue;
-        *out_precision = (clg_precision)i;
-        return true;
-    }
-    return false;
+    size_t i = CLG_PRECISION_FP32;
+    const int code =
+        word ? option_word("--precision", word, precisions, sizeof *precisions, &i) : CODE_DONE;
+    *out_precision = (clg_precision)i;
+    return code;
 }
 
 const char *engine_precision(const clg_session *session)
@@ -133,31 +132,29 @@ const char *engine_precision(const clg_session *session)
     return precisions[clg_session_precision(session)];
 }
 
-bool engine_kernels(const options *o, clg_kernel_class *out_class)
+int engine_kernels(const options *o, clg_kernel_class *out_class)
 {
+    static const char *const words[] = {"simd", "simt", NULL};
+    static const clg_kernel_class classes[] = {CLG_KERNELS_SIMD, CLG_KERNELS_SIMT};
+    size_t i;
     *out_class = CLG_KERNELS_AUTO;
-    if (!o->kernels) return true;
-    if (strcmp(o->kernels, "simd") == 0) *out_class = CLG_KERNELS_SIMD;
-    if (strcmp(o->kernels, "simt") == 0) *out_class = CLG_KERNELS_SIMT;
-    return *out_class != CLG_KERNELS_AUTO;
+    if (!o->kernels) return CODE_DONE;
+    const int code = option_word("--kernels", o->kernels, words, sizeof *words, &i);
+    if (code == CODE_DONE) *out_class = classes[i];
+    return code;
 }
 
 bool engine_splits_layers(const options *o) { return o->split && strcmp(o->split, "layers") == 0; }
 
 int engine_check(const options *o)
 {
-    if (o->split && !engine_splits_layers(o) && strcmp(o->split, "rows") != 0)
-        return fail_usage("unknown --split '%s': it takes rows or layers", o->split);
+    clg_context_options device;
     clg_precision precision;
-    if (!read_precision(o->precision, &precision)) {
-        return fail_usage("there is no precision '%s': --precision takes fp32, fp16 or auto",
-                          o->precision);
-    }
     clg_kernel_class kernels;
-    if (!engine_kernels(o, &kernels)) {
-        return fail_usage("there are no kernels '%s': --kernels takes simd or simt", o->kernels);
-    }
-    return CODE_DONE;
+    int code = context_options(o, false, &device);
+    if (code == CODE_DONE) code = read_precision(o->precision, &precision);
+    if (code == CODE_DONE) code = engine_kernels(o, &kernels);
+    return code;
 }
 
 clg_model_options engine_model_options(const options *o)
@@ -181,7 +178,7 @@ int engine_load_model(const options *o, const char *path, clg_model **out_model)
 clg_session_options engine_session_options(const options *o)
 {
     clg_session_options given = CLG_SESSION_OPTIONS_INIT;
-    (void)engine_kernels(o, &given.kernels);
+    (void)engine_kernels(o, &given.kernels); /* checked by engine_check */
     given.no_blas = o->no_blas;
     given.strict = o->strict;
     given.disabled_passes = o->disabled_passes.items;

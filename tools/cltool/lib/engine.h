@@ -36,11 +36,10 @@ typedef struct engine {
     double load_ms; /* time to load the model and to create the session */
 } engine;           /* all zeros is valid and empty */
 
-/* Checks the options of precision, kernel class and split. */
+/* Checks the options of device, precision and kernel class. */
 int engine_check(const options *o);
-/* Gets the kernel class of --kernels; CLG_KERNELS_AUTO without it. Returns false for an unknown
- * class. */
-bool engine_kernels(const options *o, clg_kernel_class *out_class);
+/* Gets the kernel class of --kernels; CLG_KERNELS_AUTO without it. */
+int engine_kernels(const options *o, clg_kernel_class *out_class);
 /* Returns the precision of the session, "fp32" or "fp16". */
 const char *engine_precision(const clg_session *session);
 /* Opens a context on one device. */

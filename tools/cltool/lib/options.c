@@ -2,39 +2,16 @@
  *
  * Defines the table of options, and parses the command line with it.
  */
-#include "options.h"
+#include "option_table.h"
 
 #include "limit_words.h"
 #include "output.h"
+#include "suggestion.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum option_kind {
-    KIND_FLAG,
-    KIND_COUNT,
-    KIND_TEXT,
-    KIND_LIST,
-    KIND_SIZE,  /* 1 and more */
-    KIND_SIZE0, /* 0 and more */
-    KIND_REAL,  /* 0 and more */
-    KIND_LIMITS /* clg_limits */
-} option_kind;
-
-typedef struct option_row {
-    const char *name;
-    char letter;
-    option_kind kind;
-    size_t offset;
-    unsigned groups;
-    const char *metavar;
-    const char *help;
-} option_row;
 
 #define AT(field) offsetof(options, field)
 
@@ -45,6 +22,8 @@ static const option_row rows[] = {
     {"batch", 0, KIND_FLAG, AT(shows_batch), OPTIONS_INSPECT, NULL,
      "which inputs and outputs carry the batch, if its rows are independent"},
     {"dot", 0, KIND_TEXT, AT(dot), OPTIONS_INSPECT, "FILE", "write the graph for Graphviz"},
+    {"list", 'l', KIND_FLAG, AT(list), OPTIONS_DEVICES, NULL,
+     "selectors and names alone, without asking the devices for more"},
     {"measure", 0, KIND_FLAG, AT(measure), OPTIONS_DEVICES, NULL,
      "measure arithmetic, memory, transfers and launches"},
     {"diagnose", 0, KIND_FLAG, AT(diagnose), OPTIONS_DEVICES, NULL,
@@ -100,10 +79,10 @@ static const option_row rows[] = {
      "input's folder)"},
     {"class-weights", 0, KIND_TEXT, AT(class_weights), OPTIONS_TRAIN, "FILE",
      "a weight for each class in the mean of the loss (.npy, .csv)"},
-    {"optimizer", 0, KIND_TEXT, AT(optimizer), OPTIONS_TRAIN, "KIND[:NAME=N,...]",
+    {"optimizer", 0, KIND_TEXT, AT(optimizer), OPTIONS_TRAIN, "OPTIMIZER[:NAME=N,...]",
      "sgd, adam (default), adamw, adagrad or rmsprop; 'sgd:momentum=0.9,nesterov=1'"},
     {"lr", 0, KIND_REAL, AT(lr), OPTIONS_TRAIN, "R", "learning rate (default 1e-3)"},
-    {"schedule", 0, KIND_TEXT, AT(schedule), OPTIONS_TRAIN, "KIND[:NAME=N,...]",
+    {"schedule", 0, KIND_TEXT, AT(schedule), OPTIONS_TRAIN, "SCHEDULE[:NAME=N,...]",
      "constant (default), step, exponential, linear or cosine; 'cosine:warmup_steps=100'"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_TRAIN, "N",
      "rows of a batch (default: what the model fixes, else 32)"},
@@ -137,10 +116,10 @@ static const option_row rows[] = {
      "and those of the last N times as FILE-STEP.npz"},
     {"best", 0, KIND_TEXT, AT(best), OPTIONS_TRAIN, "FILE.onnx",
      "write the model there after each epoch that is the best so far"},
-    {"best-by", 0, KIND_TEXT, AT(best_by), OPTIONS_TRAIN, "WHAT",
-     "the best by the validation's loss (default) or accuracy"},
-    {"on-nan", 0, KIND_TEXT, AT(on_nan), OPTIONS_TRAIN, "WHAT",
-     "stop (default) at a loss that is not finite, or skip the step"},
+    {"best-by", 0, KIND_WORD, AT(best_by), OPTIONS_TRAIN, "loss|accuracy",
+     "of the validation: what --best compares (default loss)"},
+    {"on-nan", 0, KIND_WORD, AT(on_nan), OPTIONS_TRAIN, "stop|skip",
+     "what a loss that is not finite does (default stop; skip: the step)"},
     {"resume", 0, KIND_FLAG, AT(resume), OPTIONS_TRAIN, NULL,
      "go on from --checkpoint, with the same numbers; refused for other options"},
     {"augment", 0, KIND_TEXT, AT(augment), OPTIONS_TRAIN, "WORDS",
@@ -168,14 +147,14 @@ static const option_row rows[] = {
      "cnn: the maximum of N x N pixels after each convolution (default 2; 1: none)"},
     {"dense", 0, KIND_TEXT, AT(denses), OPTIONS_NEW, "N,N...",
      "cnn: sizes of the layers after them, the last of the logits"},
-    {"activation", 0, KIND_TEXT, AT(activation), OPTIONS_NEW, "NAME",
-     "relu (default), tanh or gelu, after each layer but the last"},
+    {"activation", 0, KIND_WORD, AT(activation), OPTIONS_NEW, "relu|tanh|gelu",
+     "after each layer but the last (default relu)"},
     {"batchnorm", 0, KIND_FLAG, AT(has_norm), OPTIONS_NEW, NULL,
      "BatchNormalization before each activation"},
     {"dropout", 0, KIND_REAL, AT(drop_rate), OPTIONS_NEW, "P",
      "Dropout after each dense layer but the last"},
-    {"init", 0, KIND_TEXT, AT(init), OPTIONS_NEW | OPTIONS_TRAIN, "SCHEME",
-     "new weights: pytorch (default), kaiming or xavier"},
+    {"init", 0, KIND_WORD, AT(init), OPTIONS_NEW | OPTIONS_TRAIN, "pytorch|kaiming|xavier",
+     "of new weights (default pytorch)"},
     {"seed", 0, KIND_SIZE0, AT(seed), OPTIONS_NEW, "N", "of the weights (default 0)"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_BENCH, "N,N...", "sizes of the first dimension"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_PREDICT, "N",
@@ -189,9 +168,9 @@ static const option_row rows[] = {
     {"warmup", 0, KIND_SIZE0, AT(warmup), OPTIONS_BENCH, "N", "runs before measuring (default 3)"},
     {"trace", 0, KIND_TEXT, AT(trace), OPTIONS_PROFILE, "FILE",
      "write Chrome/Perfetto JSON with host and device rows"},
-    {"split", 0, KIND_TEXT, AT(split),
-     OPTIONS_RUN | OPTIONS_PREDICT | OPTIONS_BENCH | OPTIONS_PROFILE, "WHAT",
-     "rows (of the batch, default) or layers (of the model) among devices"},
+    {"split", 0, KIND_WORD, AT(split),
+     OPTIONS_RUN | OPTIONS_PREDICT | OPTIONS_BENCH | OPTIONS_PROFILE, "rows|layers",
+     "divide rows of the batch (default) or layers of the model among devices"},
     {"runs", 0, KIND_SIZE, AT(runs), OPTIONS_RUNS, "N", "runs to measure"},
     {"time", 0, KIND_REAL, AT(time), OPTIONS_TUNE, "SECONDS", "of measuring (default 10)"},
     {"all", 0, KIND_FLAG, AT(all), OPTIONS_SELFTEST, NULL,
@@ -216,7 +195,7 @@ static const option_row rows[] = {
      "an image, values 0..1; several make a batch"},
     {"fill", 0, KIND_LIST, AT(fills), OPTIONS_INPUT, "[NAME=]KIND",
      "random:SEED[:LO:HI], zeros or ones (repeatable)"},
-    {"header", 0, KIND_TEXT, AT(header), OPTIONS_INPUT, "yes|no",
+    {"header", 0, KIND_WORD, AT(header), OPTIONS_INPUT, "yes|no",
      "whether the first line of a .csv names its columns (default: unless all cells are numbers)"},
     {"cast", 0, KIND_FLAG, AT(cast), OPTIONS_INPUT, NULL, "allow lossy casts of inputs"},
     {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C",
@@ -224,12 +203,14 @@ static const option_row rows[] = {
     {"std", 0, KIND_TEXT, AT(std), OPTIONS_INPUT, "A,B,C", "then each channel is divided by it"},
     {"scale", 0, KIND_REAL, AT(scale), OPTIONS_INPUT, "S",
      "multiplies 0..1 before the mean is taken"},
-    {"resize", 0, KIND_TEXT, AT(resize), OPTIONS_INPUT, "HOW",
-     "stretch, crop or pad an image of another size"},
+    {"resize", 0, KIND_WORD, AT(resize), OPTIONS_INPUT, "stretch|crop|pad",
+     "how to fit an image of another size"},
     {"max-pixels", 0, KIND_SIZE, AT(max_pixels), OPTIONS_INPUT, "N",
      "refuse images of more pixels (default 100 million)"},
-    {"channels", 0, KIND_TEXT, AT(channels), OPTIONS_INPUT, "ORDER", "rgb, bgr or gray"},
-    {"layout", 0, KIND_TEXT, AT(layout), OPTIONS_INPUT, "ORDER", "nchw or nhwc (else guessed)"},
+    {"channels", 0, KIND_WORD, AT(channels), OPTIONS_INPUT, "rgb|bgr|gray",
+     "their order (default: rgb, or gray for one channel)"},
+    {"layout", 0, KIND_WORD, AT(layout), OPTIONS_INPUT, "nchw|nhwc",
+     "of images (else guessed from the shape)"},
     {"shape", 0, KIND_LIST, AT(shapes), OPTIONS_SHAPE, "NAME=AxBxC",
      "the shape of an input (repeatable)"},
     {"dim", 0, KIND_LIST, AT(dims), OPTIONS_SHAPE, "SYMBOL=N",
@@ -243,12 +224,12 @@ static const option_row rows[] = {
      "compute units of a CPU device to use"},
     {"max-launch-ms", 0, KIND_TEXT, AT(max_launch_ms), OPTIONS_DEVICE, "MS",
      "divide launches that take longer; 'none': no limit (default: 500 on GPUs, else none)"},
-    {"precision", 0, KIND_TEXT, AT(precision), OPTIONS_PLAN, "P",
-     "fp32 (default), fp16 (values between nodes as float16) or auto"},
+    {"precision", 0, KIND_WORD, AT(precision), OPTIONS_PLAN, "fp32|fp16|auto",
+     "of values between nodes (default fp32; auto: fp16 on GPUs that compute in it)"},
     {"keep-fp32", 0, KIND_LIST, AT(keep_fp32), OPTIONS_PLAN, "PATTERN",
      "with fp16: nodes of such names stay in fp32 (* and ? as in a shell)"},
-    {"kernels", 0, KIND_TEXT, AT(kernels), OPTIONS_PLAN | OPTIONS_SELFTEST, "CLASS",
-     "simd or simt (default: the device's)"},
+    {"kernels", 0, KIND_WORD, AT(kernels), OPTIONS_PLAN | OPTIONS_SELFTEST, "simd|simt",
+     "class of kernels (default: the device's)"},
     {"no-blas", 0, KIND_FLAG, AT(no_blas), OPTIONS_PLAN, NULL, "never use CLBlast"},
     {"strict", 0, KIND_FLAG, AT(strict), OPTIONS_PLAN, NULL, "refuse numeric work on the host"},
     {"read-files", 0, KIND_FLAG, AT(read_files), OPTIONS_MODEL, NULL,
@@ -269,124 +250,10 @@ static const option_row rows[] = {
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
-bool option_pair(const char *text, char **out_name, const char **out_value)
+const option_row *option_rows(size_t *out_n)
 {
-    const char *equals = strchr(text, '=');
-    *out_name = NULL;
-    *out_value = text;
-    if (!equals) return false;
-    size_t n = (size_t)(equals - text);
-    *out_name = must_alloc(n + 1, 1);
-    memcpy(*out_name, text, n);
-    *out_value = equals + 1;
-    return true;
-}
-
-static const char *name_at(const char *const *names, size_t stride, size_t i)
-{
-    return *(const char *const *)(const void *)((const char *)names + i * stride);
-}
-
-int option_word(const char *what, const char *word, const char *const *names, size_t stride,
-                size_t *out_index)
-{
-    const char *name = names[0];
-    size_t i = 0;
-    *out_index = 0;
-    for (; name && strcmp(name, word) != 0; i++) name = name_at(names, stride, i + 1);
-    if (name) {
-        *out_index = i;
-        return CODE_DONE;
-    }
-    if (!names[0]) return fail_usage("%s: there is no '%s'", what, printable(word));
-    char *list = must_copy(names[0]);
-    for (i = 1; (name = name_at(names, stride, i)) != NULL; i++) {
-        char *longer = must_printf("%s, %s", list, name);
-        free(list);
-        list = longer;
-    }
-    const int code = fail_usage("%s: there is no '%s': it takes %s", what, printable(word), list);
-    free(list);
-    return code;
-}
-
-int option_size(const char *what, const char *text, size_t min, size_t *out_size)
-{
-    char *end;
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    bool is_number = text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
-    if (!is_number || n > (unsigned long long)INT64_MAX || n < min) {
-        return fail_usage("%s takes a whole number of at least %zu, not '%s'", what, min, text);
-    }
-    *out_size = (size_t)n;
-    return CODE_DONE;
-}
-
-int option_bytes(const char *what, const char *text, uint64_t *out_bytes)
-{
-    static const char units[] = "kmgtKMGT";
-    char *copy = must_copy(text);
-    size_t n = strlen(copy), number = 0;
-    const char *unit = n > 0 ? strchr(units, copy[n - 1]) : NULL;
-    uint64_t factor = 1;
-    if (unit) copy[n - 1] = '\0';
-    for (ptrdiff_t i = 0; unit && i <= (unit - units) % 4; i++) factor *= 1000;
-    int code = option_size(what, copy, 1, &number);
-    free(copy);
-    if (code != CODE_DONE || number > UINT64_MAX / factor) {
-        return fail_usage("%s takes bytes, as 1000000, 64M or 1G, not '%s'", what, text);
-    }
-    *out_bytes = number * factor;
-    return CODE_DONE;
-}
-
-int option_real(const char *what, const char *text, double *out_real)
-{
-    char *end;
-    double number = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(number)) {
-        return fail_usage("%s takes a number, not '%s'", what, text);
-    }
-    *out_real = number;
-    return CODE_DONE;
-}
-
-int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n)
-{
-    char *copy = must_copy(text), *rest = copy, *part;
-    size_t n = 0;
-    int code = CODE_DONE;
-    *out_sizes = must_alloc(strlen(text) + 1, sizeof **out_sizes);
-    while (code == CODE_DONE && (part = split_next(&rest, ',')) != NULL) {
-        code = option_size(what, part, 1, &(*out_sizes)[n++]);
-    }
-    free(copy);
-    *out_n = n;
-    return code;
-}
-
-int option_dims(const char *what, const char *text, size_t *out_rank,
-                int64_t out_dims[CLG_MAX_RANK])
-{
-    char *copy = must_copy(text), *rest = copy, *part;
-    size_t rank = 0;
-    int code = CODE_DONE;
-    if (strcmp(text, "scalar") == 0) rest = NULL;
-    while (code == CODE_DONE && (part = split_next(&rest, 'x')) != NULL) {
-        size_t n = 0;
-        if (rank == CLG_MAX_RANK) {
-            code = fail_usage("%s: '%s' has more than %d dimensions", what, text, CLG_MAX_RANK);
-            break;
-        }
-        code = option_size(what, part, 0, &n);
-        out_dims[rank++] = (int64_t)n;
-    }
-    free(copy);
-    *out_rank = rank;
-    return code;
+    *out_n = N_ROWS;
+    return rows;
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -400,9 +267,21 @@ static void append(text_list *list, const char *text)
     list->items[list->count++] = text;
 }
 
-static bool takes_value(const option_row *row)
+bool option_takes_value(const option_row *row)
 {
     return row->kind != KIND_FLAG && row->kind != KIND_COUNT;
+}
+
+/* Checks that a text is one of the words of a row of KIND_WORD. */
+static int check_word(const char *what, const option_row *row, const char *text)
+{
+    const char *names[16] = {NULL};
+    char *copy = must_copy(row->metavar), *rest = copy;
+    size_t n = 0;
+    for (char *word; n < 15 && (word = split_next(&rest, '|')) != NULL;) names[n++] = word;
+    const int code = option_word(what, text, names, sizeof *names, &n);
+    free(copy);
+    return code;
 }
 
 static int store(options *o, const option_row *row, const char *text)
@@ -414,6 +293,7 @@ static int store(options *o, const option_row *row, const char *text)
     case KIND_FLAG: *(bool *)field = true; break;
     case KIND_COUNT: *(size_t *)field += 1; break;
     case KIND_TEXT: *(const char **)field = text; break;
+    case KIND_WORD: *(const char **)field = text; return check_word(what, row, text);
     case KIND_LIST: append(field, text); break;
     case KIND_SIZE: return option_size(what, text, 1, field);
     case KIND_LIMITS: return limits_parse(text, field);
@@ -442,15 +322,18 @@ static const option_row *find(const char *name, size_t n, char letter, unsigned 
     return found;
 }
 
-static int refuse(const char *command, const option_row *row, const char *word)
+/* Hints at the option of the groups that a word most likely means, or at the list of them. */
+static void hint_option(const char *command, unsigned groups, const char *word)
 {
-    if (row) {
-        (void)fail_usage("'cltool %s' does not take %s", command, word);
-    } else {
-        (void)fail_usage("there is no option '%s'", word);
-    }
-    fail_hint("'cltool %s --help' lists the options", command);
-    return CODE_USAGE;
+    char name[SUGGESTION_BYTES];
+    suggestion s;
+    word += strspn(word, "-");
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    suggestion_begin(&s, name);
+    s.prefix = "--";
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (rows[i].groups & groups) suggestion_offer(&s, rows[i].name);
+    if (!suggestion_hint(&s)) fail_hint("'cltool %s --help' lists the options", command);
 }
 
 typedef struct reader {
@@ -459,6 +342,18 @@ typedef struct reader {
     unsigned groups;
     char **next, **end;
 } reader;
+
+static int refuse(const reader *r, const option_row *row, const char *word)
+{
+    if (row) {
+        (void)fail_usage("'cltool %s' does not take %s", r->command, word);
+        fail_hint("'cltool %s --help' lists the options", r->command);
+    } else {
+        (void)fail_usage("there is no option '%s'", printable(word));
+        hint_option(r->command, r->groups, word);
+    }
+    return CODE_USAGE;
+}
 
 static int take_value(reader *r, const option_row *row, const char *word, const char *value)
 {
@@ -471,9 +366,9 @@ static int read_long(reader *r, const char *word)
     const char *equals = strchr(word, '=');
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
     const option_row *row = find(word + 2, n - 2, 0, r->groups);
-    if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
+    if (!row || !(row->groups & r->groups)) return refuse(r, row, word);
     if (strcmp(row->name, "warmup") == 0) r->options->has_warmup = true;
-    if (takes_value(row)) return take_value(r, row, word, equals ? equals + 1 : NULL);
+    if (option_takes_value(row)) return take_value(r, row, word, equals ? equals + 1 : NULL);
     if (equals) return fail_usage("--%s takes no value", row->name);
     return store(r->options, row, "");
 }
@@ -483,8 +378,8 @@ static int read_short(reader *r, const char *word)
 {
     for (const char *letter = word + 1; *letter; letter++) {
         const option_row *row = find(NULL, 0, *letter, r->groups);
-        if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
-        if (takes_value(row)) return take_value(r, row, word, letter[1] ? letter + 1 : NULL);
+        if (!row || !(row->groups & r->groups)) return refuse(r, row, word);
+        if (option_takes_value(row)) return take_value(r, row, word, letter[1] ? letter + 1 : NULL);
         int code = store(r->options, row, "");
         if (code != CODE_DONE) return code;
     }

@@ -33,7 +33,7 @@ typedef struct options {
     double scale;
     size_t max_pixels; /* of an image; 0: not given */
     /* devices */
-    bool measure, diagnose;
+    bool list, measure, diagnose;
     /* inspect */
     bool ops, plan, shows_batch;
     const char *dot;

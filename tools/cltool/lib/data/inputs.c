@@ -14,6 +14,7 @@
 #include "names.h"
 #include "output.h"
 #include "stats.h"
+#include "suggestion.h"
 #include "values.h"
 
 #include <stdlib.h>
@@ -44,6 +45,10 @@ static int unknown_input(const input_set *set, const char *option, const char *n
                                : fail_usage("%s: the model has no input '%s'; its inputs are %s",
                                             option, printable(name), names);
     free(names);
+    suggestion s;
+    suggestion_begin(&s, name);
+    suggestion_offer_inputs(&s, set->model);
+    (void)suggestion_hint(&s);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "inputs_symbols.h"
 
 #include "output.h"
+#include "suggestion.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -58,6 +59,10 @@ int symbols_read(const options *o, input_set *set)
             }
             if (known[0]) fail_hint("free are: %s", known);
             free(known);
+            suggestion s;
+            suggestion_begin(&s, name);
+            for (size_t k = 0; k < set->n_symbols; k++) suggestion_offer(&s, set->symbols[k].name);
+            (void)suggestion_hint(&s);
         }
         free(name);
         if (code != CODE_DONE) return code;

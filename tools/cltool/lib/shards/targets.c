@@ -6,6 +6,7 @@
 
 #include "names.h"
 #include "output.h"
+#include "suggestion.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,10 @@ static int unknown_output(const clg_model *model, const char *name)
     (void)fail_usage("-o: the model has no output '%s'; its first is '%s'", printable(name),
                      clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name)
                                                     : "");
-    fail_hint("'cltool inspect MODEL' lists the outputs");
+    suggestion s;
+    suggestion_begin(&s, name);
+    suggestion_offer_outputs(&s, model);
+    if (!suggestion_hint(&s)) fail_hint("'cltool inspect MODEL' lists the outputs");
     return CODE_USAGE;
 }
 
