@@ -10,13 +10,8 @@
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
-version=
-for part in MAJOR MINOR PATCH; do
-  version+=.$(awk -v name="CLG_VERSION_$part" '$2 == name { print $3 }' include/clgraph/base.h)
-done
-version=${version#.}
-abi=${version%%.*}
-[ "$abi" != 0 ] || abi=${version%.*}
+version=$(tools/version.sh)
+abi=$(tools/version.sh --abi)
 package=libclgraph$abi
 symbols=debian/$package.symbols
 library=${CLG_BUILD_DIR:-build}/libclgraph.so
