@@ -7,11 +7,12 @@
 #   tools/release.sh --source FOLDER     the archive of the source and its bill of materials alone
 #
 # Into FOLDER: clgraph-VERSION.tar.gz, made by git archive; clgraph-VERSION.spdx.json, the bill of
-# materials; and SHA256SUMS of all files in FOLDER, so that archives and wheels that were put there
-# before are among them. Checked before: the tree has no changes, CHANGELOG.md has a section of the
-# version with a date, which --draft leaves out; debian/ has the version; no tag has it;
-# tools/abi.sh finds the interface compatible. The same commit gives the same bytes
-# (tools/reproducible.sh). docs/packaging.md has the steps around it.
+# materials; clgraph-VERSION.notes.md, the changelog's section; and SHA256SUMS of all files in FOLDER,
+# so that archives and wheels that were put there before are among them. Checked before: the tree has
+# no changes; CHANGELOG.md has a section of the version, with a date; debian/ has the version; no
+# other commit has its tag; tools/abi.sh finds the interface compatible. --draft leaves out date and
+# tag. The same commit gives the same bytes (tools/reproducible.sh). docs/packaging.md has the steps
+# around it.
 set -euo pipefail
 usage() {
   echo "usage: tools/release.sh [--draft | --source] FOLDER" >&2
@@ -33,7 +34,7 @@ fail() {
   exit 1
 }
 checks() {
-  local section changed work
+  local section changed tagged work
   changed=$(git status --porcelain --untracked-files=no)
   [ -z "$changed" ] || fail "the tree has changes, and a release is of a commit: $changed"
   section=$(grep -E '^## [0-9]' CHANGELOG.md | head -n 1)
@@ -41,7 +42,8 @@ checks() {
   if [ "$mode" = release ]; then
     [[ $section =~ ^"## $version, "[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] ||
       fail "CHANGELOG.md has '$section'; a release has a date: '## $version, 2026-12-31'"
-    git rev-parse -q --verify "refs/tags/v$version" >/dev/null && fail "there is a tag v$version already"
+    tagged=$(git rev-parse -q --verify "refs/tags/v$version^{commit}" || true)
+    [ -z "$tagged" ] || [ "$tagged" = "$(git rev-parse HEAD)" ] || fail "the tag v$version is on another commit"
     [[ $(head -n 1 debian/changelog) != *UNRELEASED* ]] || fail "debian/changelog says UNRELEASED"
   fi
   [[ $(head -n 1 debian/changelog) == "clgraph ($version-"* ]] || fail "debian/changelog has not the version $version"
@@ -55,9 +57,13 @@ source_files() {
   python3 tools/sbom.py >"$folder/clgraph-$version.spdx.json"
 }
 
+# The section of the version.
+notes() { awk '/^## / { n++ } n == 1 && !/^## /' CHANGELOG.md >"$folder/clgraph-$version.notes.md"; }
+
 [ "$mode" = source ] || checks
 source_files
 [ "$mode" != source ] || exit 0
+notes
 rm -f "$folder/SHA256SUMS"
 sums=$(cd "$folder" && find . -maxdepth 1 -type f -printf '%f\0' | LC_ALL=C sort -z | xargs -0 sha256sum)
 echo "$sums" >"$folder/SHA256SUMS"
