@@ -4,10 +4,10 @@
 
     tools/sbom.py [--ref COMMIT] [--portable FOLDER]
 
-The package clgraph with every file of the commit (default HEAD), with checksums and the licence that
-its SPDX line or the file LICENSE-DATA.md beside it names; and what tools/dependencies.txt lists. With
---portable, the folder of tools/portable.sh, dependencies have the versions that are linked there. The
-same commit gives the same bytes: the date is the commit's.
+The package clgraph with every file of the commit (default HEAD), with checksums and the licence
+that its SPDX line or the file LICENSE-DATA.md beside it names; and what tools/dependencies.txt
+lists. With --portable, the folder of tools/portable.sh, dependencies have the versions that are
+linked there. The same commit gives the same bytes: the date is the commit's.
 """
 
 import argparse
