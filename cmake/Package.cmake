@@ -36,9 +36,20 @@ endif()
 # a distribution does that.
 set(CPACK_RPM_COMPONENT_INSTALL ON)
 set(CPACK_RPM_PACKAGE_LICENSE "Apache-2.0")
+if(CLG_LICENSES)
+  string(APPEND CPACK_RPM_PACKAGE_LICENSE " AND BSD-2-Clause AND BSD-3-Clause AND MIT AND Zlib")
+endif()
 set(CPACK_RPM_PACKAGE_GROUP "System Environment/Libraries")
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_RELOCATABLE ON)
-# Opened at run time, and not in the files' own list of needs.
-set(CPACK_RPM_SPEC_MORE_DEFINE "Recommends: ocl-icd\nRecommends: pocl\nRecommends: clblast")
+# What is opened at run time, which is not in the files' own list of needs; the .pc file needs no
+# pkg-config where nothing is compiled. SOURCE_DATE_EPOCH, and no name of the machine, make the same
+# file of the same commit.
+set(CPACK_RPM_SPEC_MORE_DEFINE "Recommends: ocl-icd
+Recommends: pocl
+Recommends: clblast
+%global __requires_exclude ^/usr/bin/pkg-config$
+%global _buildhost localhost
+%global use_source_date_epoch_as_buildtime 1
+%global clamp_mtime_to_source_date_epoch 1")
 include(CPack)

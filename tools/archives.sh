@@ -36,6 +36,8 @@ leave() {
 trap leave EXIT
 unset CLG_DEVICE
 export CLG_CACHE_DIR=$work/cache
+SOURCE_DATE_EPOCH=$(git show -s --format=%ct HEAD)
+export SOURCE_DATE_EPOCH # of files in archives
 digits=$tree/examples/digits
 answers=(-i "image=$digits/heldout.npy" --expect "probabilities=$digits/heldout_probabilities.npy" --rtol 1e-3 --atol 1e-5)
 words='probabilities has 10 elements'
@@ -46,26 +48,27 @@ pack() { # BUILD GENERATORS
 
 # ---- Linux ---------------------------------------------------------------------------------------
 
+# Libraries are in lib where any system's CMake looks, in an .rpm in lib64.
 linux_build() {
+  local folders=(-DCMAKE_INSTALL_PREFIX=/usr -DCLG_LICENSES="$folder/linux/licenses")
   tools/portable.sh --toolchain x86_64 "$folder/linux" &&
     tools/licenses.sh "$folder/linux" "$folder/linux/licenses" >/dev/null &&
-    tools/portable.sh x86_64 "$folder/linux" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib64 \
-      -DCLG_LICENSES="$folder/linux/licenses" &&
-    rm -f "$folder"/dist/*.tar.gz "$folder"/dist/*.rpm && pack "$folder/linux/build" 'TGZ;RPM'
+    rm -f "$folder"/dist/*.tar.gz "$folder"/dist/*.rpm &&
+    tools/portable.sh x86_64 "$folder/linux" "${folders[@]}" -DCMAKE_INSTALL_LIBDIR=lib && pack "$folder/linux/build" TGZ &&
+    tools/portable.sh x86_64 "$folder/linux" "${folders[@]}" -DCMAKE_INSTALL_LIBDIR=lib64 && pack "$folder/linux/build" RPM
 }
-programs() { # PREFIX: with its headers and library
-  local lib=$1/lib64
-  cmake -S examples/installed -B "$work/by-cmake" --fresh -DCMAKE_PREFIX_PATH="$1" && cmake --build "$work/by-cmake" &&
-    "$work/by-cmake/predict" "$digits/digits.onnx" | grep "$words" &&
+programs() { # LIB: with its headers and library
+  cmake -S examples/installed -B "$work/by-cmake" --fresh -Dclgraph_DIR="$1/cmake/clgraph" &&
+    cmake --build "$work/by-cmake" && "$work/by-cmake/predict" "$digits/digits.onnx" | grep "$words" &&
     rm -rf "$work/by-make" && cp -r examples/installed "$work/by-make" &&
-    PKG_CONFIG_PATH=$lib/pkgconfig make -C "$work/by-make" predict &&
-    LD_LIBRARY_PATH=$lib "$work/by-make/predict" "$digits/digits.onnx" | grep "$words"
+    PKG_CONFIG_PATH=$1/pkgconfig make -C "$work/by-make" predict &&
+    LD_LIBRARY_PATH=$1 "$work/by-make/predict" "$digits/digits.onnx" | grep "$words"
 }
 tar_gz() {
   mkdir -p "$work/tar" && tar -x -C "$work/tar" --strip-components=1 -f "$folder"/dist/clgraph-*-linux-x86_64.tar.gz &&
     find "$work/tar" -type f | sort && [ -s "$work/tar/share/doc/clgraph/licenses/zlib.txt" ] &&
     "$work/tar/bin/cltool" devices && "$work/tar/bin/cltool" run "$digits/digits.onnx" "${answers[@]}" &&
-    programs "$work/tar"
+    programs "$work/tar/lib"
 }
 rpm_package() {
   if ! command -v rpm2cpio >/dev/null || ! command -v cpio >/dev/null; then
@@ -78,7 +81,7 @@ rpm_package() {
   # Of libraries, glibc's and our own.
   ! rpm -qp --requires "$file" | grep -vE '^(lib(c|m|dl|pthread|clgraph)\.so|rpmlib|rtld|ld-linux|/bin/sh)' || return
   mkdir -p "$work/rpm" && (cd "$work/rpm" && rpm2cpio "$file" | cpio -idm --quiet) &&
-    "$work/rpm/usr/bin/cltool" run "$digits/digits.onnx" "${answers[@]}" && programs "$work/rpm/usr"
+    "$work/rpm/usr/bin/cltool" run "$digits/digits.onnx" "${answers[@]}" && programs "$work/rpm/usr/lib64"
 }
 
 # ---- Windows -------------------------------------------------------------------------------------
