@@ -14,6 +14,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
 
+# What is built does not depend on the folder that it is built in.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
 add_library(clg_settings INTERFACE)
 target_compile_options(clg_settings INTERFACE
   -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla -Wformat=2

@@ -1,21 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` puts in place: library, headers, cltool with its man pages and completions
+# What `cmake --install` puts in place: libraries, headers, cltool with its man pages and completions
 # of shells, the CMake package clgraph::clgraph and clgraph.pc. All of it may be moved as a whole
 # afterwards.
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS clgraph EXPORT clgraphTargets
-  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+# clg_install_library(TARGET EXPORT): the library, described by EXPORT.cmake.
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/clgraph")
+function(clg_install_library target export)
+  install(TARGETS ${target} EXPORT ${export}
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(EXPORT ${export} NAMESPACE clgraph:: DESTINATION "${package_dir}")
+endfunction()
+if(BUILD_SHARED_LIBS)
+  clg_install_library(clgraph clgraphTargets)
+else()
+  clg_install_library(clgraph clgraphStaticTargets)
+endif()
+if(TARGET clgraph_static)
+  clg_install_library(clgraph_static clgraphStaticTargets)
+endif()
+if(export_definition AND BUILD_SHARED_LIBS)
+  install(FILES "${export_definition}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 if(TARGET clgraph-compile)
-  if(WIN32)
-    set(helper_folder "${CMAKE_INSTALL_BINDIR}") # beside clgraph.dll
-  else()
-    set(helper_folder "${CMAKE_INSTALL_LIBDIR}/clgraph")
-  endif()
   install(TARGETS clgraph-compile RUNTIME DESTINATION "${helper_folder}")
 endif()
 if(TARGET clgraph_ort)
@@ -35,8 +46,6 @@ if(TARGET cltool_manual AND NOT WIN32)
   endforeach()
 endif()
 
-set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/clgraph")
-install(EXPORT clgraphTargets NAMESPACE clgraph:: DESTINATION "${package_dir}")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/clgraphConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/clgraphConfig.cmake" INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/clgraphConfigVersion.cmake"
@@ -44,6 +53,16 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/clgraphConfigVersion.cma
 install(FILES "${PROJECT_BINARY_DIR}/clgraphConfig.cmake"
   "${PROJECT_BINARY_DIR}/clgraphConfigVersion.cmake" DESTINATION "${package_dir}")
 
+# What programs link with a static library.
+set(pc_requires_private "")
+set(pc_libs_private "")
+if(TARGET clgraph_static OR NOT BUILD_SHARED_LIBS)
+  set(pc_requires_private "Requires.private: libpcre2-8 zlib")
+  set(pc_libs_private "Libs.private: ${CMAKE_THREAD_LIBS_INIT}")
+  foreach(need IN LISTS CMAKE_DL_LIBS library_math)
+    string(APPEND pc_libs_private " -l${need}")
+  endforeach()
+endif()
 set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 # The prefix as seen from the .pc file: the installed tree may be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX

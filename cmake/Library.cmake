@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# One object library a layer, gathered into `clgraph` (shared, exports clg_* alone) and
-# `clgraph_internal` (static, for tests that look inside). Two sources are generated: the table of
-# kernels and the table of operator families.
+# One object library a layer, gathered into `clgraph` (shared, exports clg_* alone, or static
+# without BUILD_SHARED_LIBS), `clgraph_static` with CLG_BUILD_STATIC, and `clgraph_internal` (static,
+# for tests that look inside). Two sources are generated: the table of kernels and the table of
+# operator families.
 
 set(generated_dir "${PROJECT_BINARY_DIR}/generated")
 
@@ -64,41 +65,71 @@ endforeach()
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c"
   "${PROJECT_SOURCE_DIR}/src/base/posix/process_posix.c" PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
 
-set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
-if(CLG_LINK_OPENCL)
-  list(APPEND library_needs clg_opencl clg_clblast)
-endif()
-if(UNIX)
-  list(APPEND library_needs m)
-endif()
-
-add_library(clgraph SHARED ${layer_objects})
-add_library(clgraph::clgraph ALIAS clgraph)
-target_include_directories(clgraph PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(clgraph PRIVATE ${library_needs} $<BUILD_INTERFACE:clg_settings>)
 # Before 1.0 a minor version may break programs: each has a SONAME and a symbol version of its own.
 set(abi_version ${PROJECT_VERSION_MAJOR})
 if(abi_version EQUAL 0)
   set(abi_version 0.${PROJECT_VERSION_MINOR})
 endif()
-set_target_properties(clgraph PROPERTIES
-  LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${abi_version})
+
+# Where the compile helper is installed; a program that contains a static library finds it there.
+set(helper_name "clgraph-${abi_version}")
 if(WIN32)
-  set_target_properties(clgraph PROPERTIES PREFIX "")
+  set(helper_folder "${CMAKE_INSTALL_BINDIR}") # beside clgraph.dll
+else()
+  set(helper_folder "${CMAKE_INSTALL_LIBDIR}/${helper_name}")
 endif()
-if(UNIX AND NOT APPLE)
-  set(export_map "${generated_dir}/clgraph.map")
-  configure_file("${PROJECT_SOURCE_DIR}/cmake/clgraph.map.in" "${export_map}" @ONLY)
-  target_link_options(clgraph PRIVATE "LINKER:--version-script=${export_map}" LINKER:--as-needed)
-  # Clang leaves the functions of sanitizers undefined in shared libraries; GCC has them in a library.
-  if(NOT CLG_SANITIZE AND NOT "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}" MATCHES "-fsanitize")
-    target_link_options(clgraph PRIVATE LINKER:--no-undefined)
-  endif()
-  set_target_properties(clgraph PROPERTIES LINK_DEPENDS "${export_map}")
+set(helper_definitions "CLG_HELPER_FOLDER=\"${helper_name}\"")
+if(CLG_BUILD_STATIC OR NOT BUILD_SHARED_LIBS)
+  cmake_path(ABSOLUTE_PATH helper_folder BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE helper_path)
+  list(APPEND helper_definitions
+    "CLG_INSTALLED_HELPER=\"${helper_path}/clgraph-compile${CMAKE_EXECUTABLE_SUFFIX}\"")
+endif()
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/helper/helper.c" PROPERTIES
+  COMPILE_DEFINITIONS "${helper_definitions}")
+
+set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+if(CLG_LINK_OPENCL)
+  list(APPEND library_needs clg_opencl clg_clblast)
+endif()
+set(library_math "")
+if(UNIX)
+  set(library_math m)
+  list(APPEND library_needs m)
 endif()
 
+include(StaticLibrary)
+if(BUILD_SHARED_LIBS)
+  add_library(clgraph SHARED ${layer_objects})
+  target_include_directories(clgraph PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(clgraph PRIVATE ${library_needs} $<BUILD_INTERFACE:clg_settings>)
+  set_target_properties(clgraph PROPERTIES
+    LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${abi_version})
+  if(WIN32)
+    set_target_properties(clgraph PROPERTIES PREFIX "")
+    # For import libraries of other compilers (docs/windows.md).
+    set(export_definition "${PROJECT_BINARY_DIR}/clgraph.def")
+    target_link_options(clgraph PRIVATE "LINKER:--output-def,${export_definition}")
+  endif()
+  if(UNIX AND NOT APPLE)
+    set(export_map "${generated_dir}/clgraph.map")
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/clgraph.map.in" "${export_map}" @ONLY)
+    target_link_options(clgraph PRIVATE "LINKER:--version-script=${export_map}" LINKER:--as-needed)
+    # Clang leaves the functions of sanitizers undefined in shared libraries; GCC has them in a
+    # library.
+    if(NOT CLG_SANITIZE AND NOT "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}" MATCHES "-fsanitize")
+      target_link_options(clgraph PRIVATE LINKER:--no-undefined)
+    endif()
+    set_target_properties(clgraph PROPERTIES LINK_DEPENDS "${export_map}")
+  endif()
+  if(CLG_BUILD_STATIC)
+    clg_add_static_library(clgraph_static ${layer_objects})
+  endif()
+else()
+  clg_add_static_library(clgraph ${layer_objects})
+endif()
+add_library(clgraph::clgraph ALIAS clgraph)
 # --- the compile helper, which the library starts ---
 file(GLOB helper_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/helper/*.c")
 list(FILTER helper_sources EXCLUDE REGEX "${clg_other_system}")

@@ -7,7 +7,7 @@
 #   tools/licenses.sh FOLDER OUT      also copies the licences' texts to OUT/NAME.txt
 #
 # The texts are the copyright files of Debian's packages. A package of `tools/packages.sh list
-# static` without a row below is an error, so that none is forgotten.
+# static` without a row in tools/dependencies.txt is an error, so that none is forgotten.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 place=${1:?licenses.sh FOLDER [OUT]}
@@ -17,20 +17,11 @@ out=${2:-}
   exit 2
 }
 
-# name|Debian package|licence (SPDX)|which part, in what
-parts='zlib|zlib1g-dev|Zlib|linked into all
-PCRE2|libpcre2-dev|BSD-3-Clause|linked into libclgraph and clgraph-compile
-jansson|libjansson-dev|MIT|linked into cltool
-stb|libstb-dev|MIT OR Unlicense|stb_image, linked into cltool
-xxHash|libxxhash-dev|BSD-2-Clause|compiled into all
-OpenCL-Headers|opencl-c-headers|Apache-2.0|declarations
-CLBlast|libclblast-dev|Apache-2.0|declarations; the library is opened at run time
-onnxruntime||MIT|declarations, for libclgraph_ort
-zig||MIT|compiler runtime, linked into all'
+parts=$(grep -v '^#' "$root/tools/dependencies.txt")
 
 while read -r package; do
   grep -qF "|$package|" <<<"$parts" || {
-    echo "licenses.sh: $package has no row in this script" >&2
+    echo "licenses.sh: $package has no row in tools/dependencies.txt" >&2
     exit 1
   }
 done < <("$root/tools/packages.sh" --suite bookworm list static)
@@ -39,8 +30,9 @@ row='%-16s %-22s %-18s %s\n'
 # shellcheck disable=SC2059 # one format for all rows
 printf "$row" name version licence 'what of it'
 [ -z "$out" ] || mkdir -p "$out"
-while IFS='|' read -r name package license part; do
+while IFS='|' read -r name package license _ part; do
   case $name in
+    'OpenCL loader') continue ;; # nothing of it is in the files
     onnxruntime)
       text=$place/sysroot/usr/include/clgraph-onnxruntime/copyright
       header=$place/sysroot/usr/include/clgraph-onnxruntime/onnxruntime/onnxruntime_c_api.h

@@ -50,6 +50,7 @@ shell_scripts() {
   {
     find tools tests cmake docs examples python onnxruntime -name '*.sh' -type f 2>/dev/null
     echo .ci/run
+    grep -l '^#!/bin/sh' debian/tests/*
   } | sort | xargs -d '\n' shellcheck -x --exclude=SC2317 # functions called by trap and by name
 }
 

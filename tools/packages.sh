@@ -16,7 +16,8 @@
 # build, for tools/portable.sh), static (Debian 12's libraries and headers that tools/portable.sh
 # unpacks for another processor; to be listed, not to be installed), wheels (in addition to build,
 # run, python and portable, for python/test_wheels.sh), site (in addition to build, for
-# docs/site/build.sh).
+# docs/site/build.sh), packages (for tools/deb.sh, tools/archives.sh and tools/release.sh, with the
+# groups that they name).
 #
 # Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by
 # default the machine's. Another Debian or Ubuntu release gets the names of forky. A package of
@@ -26,7 +27,7 @@ set -euo pipefail
 
 usage() {
   echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
-  echo "groups: build run test drivers lint vendors windows onnxruntime python portable static wheels site; suites: bookworm trixie forky noble" >&2
+  echo "groups: build run test drivers lint vendors windows onnxruntime python portable static wheels site packages; suites: bookworm trixie forky noble" >&2
   exit 2
 }
 
@@ -74,6 +75,7 @@ packages_of() { # GROUP SUITE
     python) echo python3 python3-venv ;;
     portable) echo python3 python3-venv dpkg ;; # ziglang is PyPI's
     wheels) echo debootstrap qemu-user-static binfmt-support ;;
+    packages) echo debootstrap rpm cpio abigail-tools git ;;
     static)
       echo zlib1g-dev libpcre2-dev libjansson-dev libstb-dev opencl-c-headers libclblast-dev \
         libxxhash-dev
@@ -84,7 +86,7 @@ packages_of() { # GROUP SUITE
       ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime, python, portable, static, wheels and site" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime, python, portable, static, wheels, site and packages" >&2
       return 2
       ;;
   esac

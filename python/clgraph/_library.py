@@ -29,6 +29,14 @@ def find_library():
     given = os.environ.get("CLG_LIBRARY")
     if given:
         return given
+    if sys.platform.startswith("linux"):
+        abi = f"{c.CLG_VERSION_MAJOR}" if c.CLG_VERSION_MAJOR else f"0.{c.CLG_VERSION_MINOR}"
+        soname = f"libclgraph.so.{abi}"  # there may be others
+        try:
+            ctypes.CDLL(soname)
+            return soname
+        except OSError:
+            pass
     system = ctypes.util.find_library("clgraph")
     if system:
         return system

@@ -149,6 +149,32 @@ if command -v pkg-config >/dev/null; then
 else
   echo "pkg-config is not installed: the Makefile was not tried"
 fi
+# The static library defines clg_* alone; programs that contain it need no libclgraph.so, and start
+# the compile helper where it is installed ($CLG_COMPILE_HELPER here: the prefix is another).
+if [ -f "$lib/libclgraph.a" ]; then
+  helpers=("$lib"/clgraph-*/clgraph-compile)
+  export CLG_COMPILE_HELPER=${helpers[0]}
+  cp -r "$CLG_SOURCE_DIR/examples/installed" static-cmake
+  sed -i 's/clgraph::clgraph/&_static/' static-cmake/CMakeLists.txt
+  expect 0 . cmake -S static-cmake -B static-cmake/build "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_FLAGS=$flags"
+  expect 0 . cmake --build static-cmake/build
+  expect 0 '^clgraph [0-9.]+ on .*: probabilities has 10 elements' static-cmake/build/predict "$data/digits.onnx"
+  if command -v readelf >/dev/null; then
+    ! readelf -d static-cmake/build/predict | grep libclgraph || fail "the static program needs libclgraph.so"
+    expect 0 '^clg_version$' sh -c "nm -g --defined-only '$lib/libclgraph.a' | sed -n 's/.* [A-Z] //p'"
+    ! nm -g --defined-only "$lib/libclgraph.a" | sed -n 's/.* [A-Z] //p' | grep -v '^clg_' ||
+      fail "libclgraph.a defines the names above, which programs may have too"
+  fi
+  if command -v pkg-config >/dev/null; then
+    PKG_CONFIG_PATH=$lib/pkgconfig expect 0 'libpcre2-8|-lpcre2-8' pkg-config --static --libs clgraph
+    words=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --static --libs clgraph)
+    # shellcheck disable=SC2086 # options and libraries, one word each
+    expect 0 '^$' sh -c "cc -std=c11 $flags '$CLG_SOURCE_DIR/examples/installed/predict.c' \
+      -o static-pc ${words//-lclgraph/-l:libclgraph.a} && echo"
+    expect 0 '^clgraph [0-9.]+ on .*: probabilities has 10 elements' ./static-pc "$data/digits.onnx"
+  fi
+  unset CLG_COMPILE_HELPER
+fi
 LD_LIBRARY_PATH='' expect 0 "$(sed -nE 's/^Version: (.*)/\1/p' "$pc")" "$prefix/bin/cltool" --version
 
 exit $failed

@@ -34,16 +34,25 @@ struct helper_pool {
 /* ---- finding the helper ---------------------------------------------------------------------- */
 
 /* Paths of the helper relative to the library's folder, shorter than PLACE_BYTES: next to it in a
- * build tree or a wheel, and where packages install programs that users do not call. */
+ * build tree or a wheel, and where packages install programs that users do not call. The folder is
+ * named after the SONAME (clgraph-0.1): libraries of several versions each have their helper. */
+#ifndef CLG_HELPER_FOLDER
+#error "CLG_HELPER_FOLDER is the name of the folder that the compile helper is installed in"
+#endif
 #define PLACE_BYTES 64
-static const char *const places[] = {"clgraph-compile", "clgraph/clgraph-compile",
-                                     "../libexec/clgraph/clgraph-compile",
-                                     "../../libexec/clgraph/clgraph-compile"};
+static const char *const places[] = {"clgraph-compile", CLG_HELPER_FOLDER "/clgraph-compile",
+                                     "../libexec/" CLG_HELPER_FOLDER "/clgraph-compile",
+                                     "../../libexec/" CLG_HELPER_FOLDER "/clgraph-compile"};
+
+/* Where the helper is installed, for programs that contain the library and are elsewhere; "" in
+ * builds of the shared library alone. The helper refuses a library of another version. */
+#ifndef CLG_INSTALLED_HELPER
+#define CLG_INSTALLED_HELPER ""
+#endif
 
 static clg_status find_beside_library(char **out_path)
 {
     char library[DYNLIB_WHY_BYTES], place[PLACE_BYTES], *folder;
-    *out_path = NULL;
     if (!dynlib_own_path(library)) return CLG_OK;
     CLG_TRY(file_folder(library, &folder));
     clg_status status = CLG_OK;
@@ -59,6 +68,16 @@ static clg_status find_beside_library(char **out_path)
     return status;
 }
 
+/* Sets *out_path to the helper's path, or to NULL. */
+static clg_status find_installed(char **out_path)
+{
+    *out_path = NULL;
+    CLG_TRY(find_beside_library(out_path));
+    if (*out_path || !file_exists(CLG_INSTALLED_HELPER)) return CLG_OK;
+    *out_path = memory_strdup(CLG_INSTALLED_HELPER);
+    return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 static clg_status find_helper(const char *path, char **out_path)
 {
     *out_path = NULL;
@@ -68,7 +87,7 @@ static clg_status find_helper(const char *path, char **out_path)
     }
     if (!path) path = env_get("CLG_COMPILE_HELPER");
     if (!path) {
-        CLG_TRY(find_beside_library(out_path));
+        CLG_TRY(find_installed(out_path));
         if (!*out_path)
             log_write(CLG_LOG_WARNING,
                       "compile helper: clgraph-compile is not beside the library; kernels are "
