@@ -34,8 +34,10 @@ if(CLG_BUILD_TOOLS)
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/results"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train")
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train"
+      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/vision")
     target_link_libraries(cltool PRIVATE
       clg_settings clgraph clg_jansson clg_stb ZLIB::ZLIB Threads::Threads)
     if(UNIX)

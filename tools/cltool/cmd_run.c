@@ -12,6 +12,8 @@
 #include "maps.h"
 #include "names.h"
 #include "output.h"
+#include "scores.h"
+#include "small_values.h"
 #include "stats.h"
 #include "suggestion.h"
 #include "values.h"
@@ -30,6 +32,7 @@ typedef struct shown {
     char *file;       /* in the output folder; NULL: not written */
     bool is_dump;
     value_stats stats;
+    size_t n_classes; /* of a score output that --top ranks; else 0 */
 } shown;
 
 typedef struct expectation {
@@ -48,29 +51,10 @@ typedef struct run {
     bool dumps_all;
     expectation *expectations;
     size_t n_expectations;
-    char **labels;
-    size_t n_labels;
+    label_list labels;
 } run;
 
 /* ---- preparation ----------------------------------------------------------------------------- */
-
-static int read_labels(run *r)
-{
-    char *text;
-    if (!r->options->labels) return CODE_DONE;
-    int code = file_read_text(r->options->labels, &text);
-    if (code != CODE_DONE) return code;
-    char *rest = text, *line;
-    while ((line = split_next(&rest, '\n')) != NULL) {
-        size_t n = strlen(line);
-        if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
-        if (!rest && line[0] == '\0') break; /* after the last line's end */
-        r->labels = must_resize(r->labels, r->n_labels + 1, sizeof *r->labels);
-        r->labels[r->n_labels++] = must_copy(line);
-    }
-    free(text);
-    return CODE_DONE;
-}
 
 static const clg_port *output_named(const clg_model *model, const char *name)
 {
@@ -220,11 +204,13 @@ static int plan_files(run *r)
 
 static int prepare(run *r, const char *model_path)
 {
+    if (r->options->labels && r->options->top == 0)
+        return fail_usage("--labels names what --top shows: --top K is missing");
     int code = folder_must_be_one(r->options->output);
     if (code == CODE_DONE) code = engine_load(r->options, model_path, &r->engine);
     if (code == CODE_DONE)
         code = inputs_gather(r->options, r->engine.model, INPUTS_REQUIRED, &r->inputs);
-    if (code == CODE_DONE) code = read_labels(r);
+    if (code == CODE_DONE) code = labels_read(r->options->labels, &r->labels);
     if (code == CODE_DONE) code = read_expectations(r);
     for (size_t i = 0; code == CODE_DONE && i < clg_model_n_outputs(r->engine.model); i++) {
         add_shown(r, clg_model_output(r->engine.model, i)->name, false);
@@ -309,45 +295,11 @@ static int write_files(run *r)
 
 /* ---- the largest elements of a row ----------------------------------------------------------- */
 
-typedef struct ranked {
-    double value;
-    int64_t index;
-} ranked;
-
-static int largest_first(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->value != y->value) return x->value < y->value ? 1 : -1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-/* Returns the number of rows that are ranked separately: the first dimension, or 1 for a tensor of
- * rank 0 or 1. */
-static size_t row_count(const clg_value *v)
-{
-    return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0];
-}
-
-/* Returns the elements of a row with their indices, in descending order; equal ones by index. NaN
- * is replaced by -infinity. *out_n is their number. The caller frees them with free(). */
-static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
-{
-    size_t n_rows = row_count(v), n = n_rows > 0 ? (size_t)clg_value_n_elements(v) / n_rows : 0;
-    ranked *list = must_alloc(n, sizeof *list);
-    for (size_t i = 0; i < n; i++) {
-        double x = clg_value_get_double(v, (int64_t)(row * n + i));
-        list[i] = (ranked){isnan(x) ? -INFINITY : x, (int64_t)i};
-    }
-    qsort(list, n, sizeof *list, largest_first);
-    *out_n = n;
-    return list;
-}
-
 /* Returns the label of an element: a key of the map, a line of --labels, or "". */
 static const char *label_of(const run *r, const shown *v, int64_t index)
 {
     if (v->keys) return maps_key_text(v->keys, index);
-    return (size_t)index < r->n_labels ? r->labels[index] : "";
+    return label_at(&r->labels, index);
 }
 
 /* Returns the path of the image that a row was read from; NULL when there is none. */
@@ -361,8 +313,42 @@ static const char *row_source(const run *r, size_t row)
 
 static bool has_ranking(const run *r, const shown *v)
 {
-    return r->options->top > 0 && !v->is_dump && clg_value_get_kind(v->table) == CLG_VALUE_TENSOR &&
-           dtype_is_numeric(clg_value_dtype(v->table));
+    return r->options->top > 0 && v->n_classes > 0;
+}
+
+/* Finds the outputs whose classes --top ranks, and checks the labels against them. An output of
+ * another kind is an error if there is no score output, else a note. */
+static int check_ranking(run *r)
+{
+    char *problem = NULL;
+    size_t n = 0;
+    int code = CODE_DONE;
+    if (r->options->top == 0) return CODE_DONE;
+    for (size_t i = 0; i < r->n_values && code == CODE_DONE; i++) {
+        shown *v = &r->values[i];
+        char *why = NULL;
+        if (v->is_dump) continue;
+        if (clg_value_get_kind(v->table) != CLG_VALUE_TENSOR)
+            why = must_printf("it is %s", value_kind_name(clg_value_get_kind(v->table)));
+        else
+            v->n_classes = score_classes(clg_value_dtype(v->table), clg_value_rank(v->table),
+                                         clg_value_dims(v->table), &why);
+        if (why && !problem)
+            problem =
+                must_printf("output '%s' is not scores of classes: %s", printable(v->name), why);
+        else if (v->n_classes > 0 && !v->keys)
+            code = labels_check(&r->labels, v->name, v->n_classes);
+        n += v->n_classes > 0;
+        free(why);
+    }
+    if (code == CODE_DONE && n == 0) {
+        code = fail_usage("--top: %s", problem ? problem : "the model has no output");
+        fail_hint("without --top, a summary of each output");
+    } else if (code == CODE_DONE && problem) {
+        output_note("%s", problem);
+    }
+    free(problem);
+    return code;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -382,7 +368,7 @@ static void row_name(const run *r, size_t row, size_t n_rows, char *name, size_t
 static void print_ranking(const run *r, const shown *v)
 {
     char name[PRINTABLE_BYTES];
-    size_t n_rows = row_count(v->table), width = 0, n;
+    size_t n_rows = score_rows(v->table), width = 0, n;
     for (size_t i = 0; i < n_rows; i++) {
         row_name(r, i, n_rows, name, sizeof name);
         if (strlen(name) > width) width = strlen(name);
@@ -437,9 +423,25 @@ static void print_summary(const run *r)
     table_free(&t);
 }
 
+static bool shows_values(const run *r, const shown *v)
+{
+    return !v->is_dump && !has_ranking(r, v) && value_is_small(v->table);
+}
+
+static void print_small_values(const run *r)
+{
+    for (size_t i = 0; i < r->n_values; i++) {
+        if (!shows_values(r, &r->values[i])) continue;
+        char *text = small_values_text(r->values[i].table);
+        (void)printf("%s = %s\n", printable(r->values[i].name), text);
+        free(text);
+    }
+}
+
 static void print_text(const run *r)
 {
     print_summary(r);
+    print_small_values(r);
     for (size_t i = 0; i < r->n_values; i++) {
         if (has_ranking(r, &r->values[i])) print_ranking(r, &r->values[i]);
     }
@@ -457,7 +459,7 @@ static void print_text(const run *r)
 static json_t *ranking_json(const run *r, const shown *v)
 {
     json_t *rows = json_array();
-    for (size_t i = 0; i < row_count(v->table); i++) {
+    for (size_t i = 0; i < score_rows(v->table); i++) {
         size_t n;
         ranked *list = rank_row(v->table, i, &n);
         const char *source = row_source(r, i);
@@ -488,6 +490,7 @@ static json_t *shown_json(const run *r, const shown *v)
         (json_int_t)v->stats.n_inf);
     if (v->keys) (void)json_object_set_new(json, "keys", maps_keys_json(v->keys));
     if (has_ranking(r, v)) (void)json_object_set_new(json, "top", ranking_json(r, v));
+    if (shows_values(r, v)) (void)json_object_set_new(json, "values", small_values_json(v->table));
     return json;
 }
 
@@ -551,10 +554,9 @@ static void release(run *r)
         clg_value_free(r->expectations[i].want);
         free(r->expectations[i].name_copy);
     }
-    for (size_t i = 0; i < r->n_labels; i++) free(r->labels[i]);
+    labels_free(&r->labels);
     free(r->values);
     free(r->expectations);
-    free(r->labels);
     inputs_free(&r->inputs);
     engine_close(&r->engine);
 }
@@ -566,6 +568,7 @@ int cmd_run(const options *o)
     if (code == CODE_DONE) code = engine_run(r.engine.session);
     if (code == CODE_DONE) engine_note_parts(r.options, r.engine.session);
     if (code == CODE_DONE) code = collect(&r);
+    if (code == CODE_DONE) code = check_ranking(&r);
     if (code == CODE_DONE) code = check_expectations(&r);
     if (code == CODE_DONE) code = write_files(&r);
     if (code == CODE_DONE) {
