@@ -8,6 +8,7 @@
 #include "host.h"
 #include "interrupt.h"
 #include "output.h"
+#include "presets.h"
 #include "suggestion.h"
 
 #include <stdio.h>
@@ -30,10 +31,12 @@ static const command commands[] = {
      "one prediction",
      "An element of an image is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for "
      "integer inputs). --resize\n"
-     "filters as Pillow's BILINEAR: 'stretch' to the input's size; 'crop' keeps the ratio and "
-     "takes "
-     "the centre; 'pad'\n"
-     "keeps it too, and centres the image on black. PNG, JPEG and BMP files, without colour "
+     "filters as Pillow does: 'stretch' to the input's size; 'crop' keeps the ratio and takes the "
+     "centre; 'pad' keeps it\n"
+     "too, and centres the image on --pad (black), 'corner' with the image at the top left; "
+     "'short:256' makes the shorter\n"
+     "side 256, and --crop 224 takes the centre, as torchvision does. PNG, JPEG and BMP files, "
+     "without colour "
      "profiles and EXIF rotation.\n"
      "Statistics are of finite elements; NaN and infinities are counted.",
      "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
@@ -253,6 +256,8 @@ static int run_command(const command *c, int argc, char **argv)
     clg_set_log(log_message, NULL, o.quiet ? CLG_LOG_ERROR : level);
     if (code == CODE_DONE && o.help) {
         code = print_help(c);
+    } else if (code == CODE_DONE && presets_are_listed(&o)) {
+        code = presets_print(&o);
     } else {
         if (code == CODE_DONE) code = check_arguments(c, &o);
         if (code == CODE_DONE) code = c->run(&o);

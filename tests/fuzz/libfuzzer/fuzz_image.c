@@ -10,6 +10,7 @@
 #include "output.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_PIXELS (1 << 20)
 
@@ -23,12 +24,13 @@ static void load(const char *path, const options *o, const int64_t *dims, int ra
     item.n_images = 1;
     if (image_load(o, &item) != CODE_DONE) fuzz_require(failure_is_recorded() && !item.value);
     clg_value_free(item.value);
+    free(item.places);
     failure_clear();
 }
 
 void fuzz_image(const uint8_t *data, size_t size_bytes)
 {
-    static const char *const ways[] = {"stretch", "crop", "pad"};
+    static const char *const ways[] = {"stretch", "crop", "pad", "corner", "short:3", "short:9:20"};
     if (size_bytes < 2) return;
     const uint8_t how = *data++;
     size_bytes--;
@@ -45,6 +47,9 @@ void fuzz_image(const uint8_t *data, size_t size_bytes)
     load(path, &o, how & 1 ? last : first, 4, CLG_FLOAT32);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         o.resize = ways[i];
+        o.crop = strncmp(ways[i], "short", 5) == 0 ? "7x5" : NULL;
+        o.filter = how & 64 ? "bicubic" : NULL;
+        o.pad = how & 128 ? "114" : NULL;
         load(path, &o, how & 1 ? last : first, 4, how & 32 ? CLG_UINT8 : CLG_FLOAT32);
     }
     if (how & 4) load(path, &o, plane, 2, CLG_FLOAT32);

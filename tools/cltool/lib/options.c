@@ -203,8 +203,17 @@ static const option_row rows[] = {
     {"std", 0, KIND_TEXT, AT(std), OPTIONS_INPUT, "A,B,C", "then each channel is divided by it"},
     {"scale", 0, KIND_REAL, AT(scale), OPTIONS_INPUT, "S",
      "multiplies 0..1 before the mean is taken"},
-    {"resize", 0, KIND_WORD, AT(resize), OPTIONS_INPUT, "stretch|crop|pad",
-     "how to fit an image of another size"},
+    {"preset", 0, KIND_TEXT, AT(preset), OPTIONS_INPUT, "NAME",
+     "the options for images of a family of models, where not given; 'list' shows them"},
+    {"resize", 0, KIND_TEXT, AT(resize), OPTIONS_INPUT, "HOW[:SIZE]",
+     "stretch, crop, pad or corner (to the input's size, or SIZE if that is free), or "
+     "short:N[:MAX]"},
+    {"crop", 0, KIND_TEXT, AT(crop), OPTIONS_INPUT, "N|HxW",
+     "then take the centre, of the image's own size or after --resize short:N"},
+    {"pad", 0, KIND_TEXT, AT(pad), OPTIONS_INPUT, "LEVEL",
+     "the gray around an image, 0 (default) to 255"},
+    {"filter", 0, KIND_WORD, AT(filter), OPTIONS_INPUT, "bilinear|bicubic",
+     "of --resize (default: bilinear), as Pillow's"},
     {"max-pixels", 0, KIND_SIZE, AT(max_pixels), OPTIONS_INPUT, "N",
      "refuse images of more pixels (default 100 million)"},
     {"channels", 0, KIND_WORD, AT(channels), OPTIONS_INPUT, "rgb|bgr|gray",
@@ -388,7 +397,7 @@ static int read_short(reader *r, const char *word)
 
 int options_parse(options *o, const char *command, unsigned groups, int argc, char **argv)
 {
-    *o = (options){.rtol = 1e-3, .atol = -1, .scale = 1};
+    *o = (options){.rtol = 1e-3, .atol = -1, .scale = -1};
     o->arguments = must_alloc((size_t)argc + 1, sizeof *o->arguments);
     reader r = {o, command, groups, argv, argv + argc};
     bool only_arguments = false;

@@ -30,7 +30,8 @@ typedef struct options {
     bool cast;
     const char *header;
     const char *mean, *std, *resize, *channels, *layout;
-    double scale;
+    const char *preset, *crop, *filter, *pad;
+    double scale; /* below 0: not given */
     size_t max_pixels; /* of an image; 0: not given */
     /* devices */
     bool list, measure, diagnose;

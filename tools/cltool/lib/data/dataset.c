@@ -395,7 +395,7 @@ typedef struct decoding {
 static void decode_row(const dataset *d, size_t row, float *to, size_t n_elems)
 {
     failure_record why;
-    if (!d->problems[row] && image_row(&d->how, &d->item, row, to) == CODE_DONE) return;
+    if (!d->problems[row] && image_row(&d->how, &d->item, row, to, NULL) == CODE_DONE) return;
     memset(to, 0, n_elems * sizeof *to);
     if (d->problems[row]) return;
     failure_take(&why);

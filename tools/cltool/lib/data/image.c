@@ -18,42 +18,52 @@
 
 /* ---- size ------------------------------------------------------------------------------------ */
 
-/* Checks that an image has the input's size, if it is not resized. */
+/* Checks that an image has the input's size, if it is not resized to that. */
 static int check_size(const image_recipe *r, const input_item *item, const char *path, int width,
                       int height)
 {
     const int64_t in_height = item->dims[r->height_axis], in_width = item->dims[r->height_axis + 1];
-    if (r->resize || (width == in_width && height == in_height)) return CODE_DONE;
+    const resize_rule *rule = &r->resize;
+    int w = width, h = height;
+    if (resize_fits_all(rule) && rule->crop_width == 0) return CODE_DONE;
+    place_size(rule, width, height, &w, &h);
+    if (w == in_width && h == in_height) return CODE_DONE;
+    if (rule->crop_width > 0) {
+        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                   "input '%s' takes images of %" PRId64 "x%" PRId64 ", the crop is %dx%d",
+                   printable(item->port->name), in_width, in_height, w, h);
+        fail_hint("--crop %" PRId64 "x%" PRId64 " (height and width)", in_height, in_width);
+        return CODE_USAGE;
+    }
     (void)fail(CODE_USAGE, CLG_ERROR_SHAPE,
-               "image '%s' is %dx%d, the input takes %" PRId64 "x%" PRId64, path, width, height,
-               in_width, in_height);
-    fail_hint("--resize stretch, crop or pad");
+               "image '%s' is %dx%d%s, the input takes %" PRId64 "x%" PRId64, path, w, h,
+               rule->kind == RESIZE_SHORT ? " when resized" : "", in_width, in_height);
+    fail_hint(rule->kind == RESIZE_SHORT ? "--crop N takes the centre"
+                                         : "--resize stretch, crop or pad");
     return CODE_USAGE;
 }
 
-/* Returns the part of an axis that is wanted: of an image stretched to n, or the centre of one that
- * is resized by a factor. That is its middle for crop; for pad it has black on both sides. */
-static resample_axis place(bool is_stretched, int n, double factor, int in)
+/* Sets what is around an image in [height, width, channels]. */
+static void fill_around(const image_recipe *r, const image_place *place, double *pixels)
 {
-    resample_axis axis = {.size = n, .n = n};
-    if (!is_stretched) {
-        const int64_t size = llround(factor * in);
-        axis.size = size < 1 ? 1 : size;
-        axis.first = (axis.size - n) / 2;
+    const resample_axis *x = &place->x, *y = &place->y;
+    const size_t channels = (size_t)r->channels;
+    for (int64_t i = 0; i < y->n; i++) {
+        const bool is_row = i + y->first >= 0 && i + y->first < y->size;
+        for (int64_t k = 0; k < x->n; k++) {
+            if (is_row && k + x->first >= 0 && k + x->first < x->size) continue;
+            double *to = pixels + (size_t)(i * x->n + k) * channels;
+            for (size_t c = 0; c < channels && c < 3; c++) to[c] = r->resize.gray;
+        }
     }
-    return axis;
 }
 
 /* Returns [height, width, channels] from 0 to 1, to be freed with free(); NULL: no memory. */
-static double *resize(const image_recipe *r, const raster *p, int width, int height)
+static double *resize(const image_recipe *r, const raster *p, const image_place *place)
 {
-    const double by_width = (double)width / p->width, by_height = (double)height / p->height;
-    const bool is_stretched = !r->resize || strcmp(r->resize, "stretch") == 0;
-    const double factor = r->resize && strcmp(r->resize, "crop") == 0 ? fmax(by_width, by_height)
-                                                                      : fmin(by_width, by_height);
-    const resample_axis x = place(is_stretched, width, factor, p->width);
-    const resample_axis y = place(is_stretched, height, factor, p->height);
-    return resample(p, &x, &y);
+    double *pixels = resample(p, r->resize.filter, &place->x, &place->y);
+    if (pixels && r->resize.gray > 0) fill_around(r, place, pixels);
+    return pixels;
 }
 
 /* ---- conversion options ---------------------------------------------------------------------- */
@@ -123,7 +133,7 @@ static int read_list(const char *what, const char *text, int channels, double ou
 
 static int read_recipe(const options *o, const input_item *item, image_recipe *r)
 {
-    *r = (image_recipe){.scale = o->scale, .std = {1, 1, 1, 1}, .resize = o->resize};
+    *r = (image_recipe){.scale = o->scale < 0 ? 1 : o->scale, .std = {1, 1, 1, 1}};
     r->max_pixels = o->max_pixels > 0 ? o->max_pixels : IMAGE_MAX_PIXELS;
     clg_dtype dtype = item->port->dtype;
     if (!dtype_is_floating(dtype) && !dtype_is_integral(dtype)) {
@@ -132,11 +142,8 @@ static int read_recipe(const options *o, const input_item *item, image_recipe *r
     }
     r->rounds = dtype_is_integral(dtype);
     if (r->rounds) r->scale *= 255;
-    if (o->resize && strcmp(o->resize, "stretch") != 0 && strcmp(o->resize, "crop") != 0 &&
-        strcmp(o->resize, "pad") != 0) {
-        return fail_usage("--resize takes stretch, crop or pad, not '%s'", o->resize);
-    }
-    int code = read_layout(o, item, r);
+    int code = resize_read(o, &r->resize);
+    if (code == CODE_DONE) code = read_layout(o, item, r);
     if (code == CODE_DONE) code = read_channels(o, item, r);
     if (code == CODE_DONE) code = read_list("--mean", o->mean, r->channels, r->mean);
     if (code == CODE_DONE) code = read_list("--std", o->std, r->channels, r->std);
@@ -186,7 +193,7 @@ int image_bytes_begin(const options *o, const clg_port *port, size_t rank, const
     options given = *o;
     const input_item item = item_of_rows(port, rank, dims);
     given.channels = NULL; /* bytes are neither exchanged nor resized */
-    given.resize = NULL;
+    given.resize = given.crop = NULL;
     int code = read_recipe(&given, &item, out_recipe);
     for (size_t i = 0; code == CODE_DONE && i < 4 * 256; i++) {
         const image_recipe *r = out_recipe;
@@ -237,8 +244,10 @@ static int decide_dims(const image_recipe *r, input_item *item, bool skips_bad)
     if (r->channel_axis >= 0 && dims[r->channel_axis] < 0) dims[r->channel_axis] = r->channels;
     int code = first_size(r, item, skips_bad, &path, &width, &height);
     if (code != CODE_DONE) return code;
-    if (dims[r->height_axis] < 0) dims[r->height_axis] = height;
-    if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = width;
+    int in_width, in_height;
+    place_size(&r->resize, width, height, &in_width, &in_height);
+    if (dims[r->height_axis] < 0) dims[r->height_axis] = in_height;
+    if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = in_width;
     int64_t rows = r->batch_axis >= 0 ? dims[r->batch_axis] : 1;
     if (rows != n) {
         return fail(CODE_USAGE, CLG_ERROR_SHAPE,
@@ -273,7 +282,8 @@ int image_begin(const options *o, input_item *item, bool skips_bad, image_recipe
     return code == CODE_DONE ? decide_dims(out_recipe, item, skips_bad) : code;
 }
 
-int image_row(const image_recipe *r, const input_item *item, size_t row, float *to)
+int image_row(const image_recipe *r, const input_item *item, size_t row, float *to,
+              image_place *out_place)
 {
     const int height = (int)item->dims[r->height_axis], width = (int)item->dims[r->height_axis + 1];
     const char *path = item->images[row];
@@ -281,7 +291,10 @@ int image_row(const image_recipe *r, const input_item *item, size_t row, float *
     int code = image_file_read(path, r->channels, r->max_pixels, &p);
     if (code != CODE_DONE) return code;
     code = check_size(r, item, path, p.width, p.height);
-    double *pixels = code == CODE_DONE ? resize(r, &p, width, height) : NULL;
+    image_place place = {0};
+    if (code == CODE_DONE) place = place_image(&r->resize, p.width, p.height, width, height);
+    if (out_place) *out_place = place;
+    double *pixels = code == CODE_DONE ? resize(r, &p, &place) : NULL;
     if (pixels) {
         store(r, pixels, (size_t)width * (size_t)height, to);
     } else if (code == CODE_DONE) {
@@ -308,9 +321,10 @@ int image_load(const options *o, input_item *item)
         clg_status status = clg_value_create(CLG_FLOAT32, item->rank, item->dims, &made);
         if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, NULL);
     }
+    item->places = must_alloc(item->n_images, sizeof *item->places);
     for (size_t i = 0; i < item->n_images && code == CODE_DONE; i++) {
         float *to = clg_value_data(made);
-        code = image_row(&r, item, i, to + i * image_row_elems(&r, item));
+        code = image_row(&r, item, i, to + i * image_row_elems(&r, item), &item->places[i]);
     }
     if (code == CODE_DONE) {
         clg_status status = clg_value_cast(made, item->port->dtype, &cast, NULL);

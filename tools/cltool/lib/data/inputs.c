@@ -13,6 +13,7 @@
 #include "image_folder.h"
 #include "names.h"
 #include "output.h"
+#include "presets.h"
 #include "stats.h"
 #include "suggestion.h"
 #include "values.h"
@@ -561,15 +562,18 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
     return CODE_DONE;
 }
 
-int inputs_gather(const options *o, const clg_model *model, input_need need, input_set *out_set)
+int inputs_gather(const options *given, const clg_model *model, input_need need, input_set *out_set)
 {
+    options with_preset;
+    const options *o = &with_preset;
     size_t n = clg_model_n_inputs(model);
     *out_set = (input_set){
         .model = model, .need = need, .items = must_alloc(n, sizeof(input_item)), .count = n};
     for (size_t i = 0; i < n; i++) out_set->items[i].port = clg_model_input(model, i);
     symbols_collect(out_set);
     const char *rest_kind = NULL;
-    int code = symbols_read(o, out_set);
+    int code = preset_apply(given, &with_preset);
+    if (code == CODE_DONE) code = symbols_read(o, out_set);
     if (code == CODE_DONE) code = read_shapes(o, out_set);
     if (code == CODE_DONE) code = read_given(o, out_set);
     if (code == CODE_DONE) code = read_fills(o, out_set, &rest_kind);
@@ -593,6 +597,7 @@ void inputs_free(input_set *set)
         for (size_t k = 0; item->owns_images && k < item->n_images; k++)
             free((void *)item->images[k]);
         free(item->images);
+        free(item->places);
     }
     free(set->items);
     free(set->symbols);

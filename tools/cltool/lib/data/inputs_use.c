@@ -102,6 +102,7 @@ static input_set copy_set(const input_set *set)
     for (size_t i = 0; i < set->count; i++) {
         copy.items[i].images = NULL;
         copy.items[i].n_images = 0;
+        copy.items[i].places = NULL;
         copy.items[i].owns_images = false;
         (void)clg_value_retain(copy.items[i].value);
     }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements resample.h. The filter is that of Pillow (Image.BILINEAR, src/libImaging/Resample.c):
- * a triangle that reaches one element of the larger of source and result to each side, sampled at
- * the centres of the source's elements. Weights are divided by the sum of those inside of the
- * image. Sums are in double and not rounded between the two axes, as Pillow does for 8 bits.
+ * Implements resample.h. The filters are those of Pillow (src/libImaging/Resample.c), sampled at the
+ * centres of the source's elements: a triangle that reaches one element of the larger of source and
+ * result to each side (BILINEAR), and Keys's cubic with a = -0.5, which reaches two (BICUBIC). Weights are divided by the sum of those inside of the
+ * image. Sums are in double and not rounded between the two axes, as Pillow does for 8 bits. The cubic
+ * overshoots, so that it matters that Pillow stores levels of the source's type after each axis: for
+ * it, so does this.
  *
  * A row of the source is reduced along x, then added to all rows of the result that it has a weight
  * in. So each pixel is read once, and no image of intermediate size exists.
@@ -15,7 +17,7 @@
 #include <stdlib.h>
 
 /* The source elements first <= i < end that a result is made of; none outside of the image. The
- * weight of i is norm * max(0, 1 - |i + 0.5 - centre| / reach). */
+ * weight of i is norm * kernel(|i + 0.5 - centre| * inverse_reach). */
 typedef struct window {
     int first, end;
     double centre, norm;
@@ -23,18 +25,26 @@ typedef struct window {
 
 typedef struct filter {
     window *windows; /* one for each wanted element; first and end never decrease */
+    resample_filter kind;
     double inverse_reach;
 } filter;
 
+static double kernel(resample_filter kind, double t)
+{
+    if (kind == RESAMPLE_BILINEAR) return t < 1 ? 1 - t : 0;
+    if (t < 1) return (1.5 * t - 2.5) * t * t + 1;
+    return t < 2 ? ((-0.5 * t + 2.5) * t - 4) * t + 2 : 0;
+}
+
 static double weight(const filter *f, const window *w, int i)
 {
-    const double t = 1 - fabs(i + 0.5 - w->centre) * f->inverse_reach;
-    return t > 0 ? t * w->norm : 0;
+    return kernel(f->kind, fabs(i + 0.5 - w->centre) * f->inverse_reach) * w->norm;
 }
 
 static window make_window(const filter *f, const resample_axis *axis, int in, int64_t at)
 {
-    const double scale = (double)in / (double)axis->size, reach = fmax(scale, 1);
+    const double scale = (double)in / (double)axis->size;
+    const double reach = fmax(scale, 1) * (f->kind == RESAMPLE_BICUBIC ? 2 : 1);
     window w = {.first = at < 0 ? 0 : in, .end = at < 0 ? 0 : in, .norm = 1};
     if (at < 0 || at >= axis->size) return w;
     w.centre = ((double)at + 0.5) * scale;
@@ -77,6 +87,16 @@ static inline void narrow(const filter *f, int n, const void *row, size_t channe
     }
 }
 
+/* Makes whole levels of 0 to 255 of elements, each of which is a level times `unit`; those of images
+ * of 16 bits are only clipped to 0 to 65535. */
+static void make_levels(double *elements, size_t n, bool is_deep, double unit)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double level = fmin(fmax(elements[i] / unit, 0), is_deep ? 65535 : 255);
+        elements[i] = (is_deep ? level : floor(level + 0.5)) * unit;
+    }
+}
+
 static void narrow_row(const filter *f, int n, const raster *from, int y, double *to)
 {
     const size_t at = (size_t)y * (size_t)from->width * (size_t)from->channels;
@@ -104,6 +124,7 @@ static void add_rows(const raster *from, const filter *across, int n_x, const fi
         while (next < n_y && down->windows[next].end <= y) next++;
         if (next == n_y || down->windows[next].first > y) continue;
         narrow_row(across, n_x, from, y, row);
+        if (across->kind == RESAMPLE_BICUBIC) make_levels(row, n, from->is_deep, 1);
         for (int o = next; o < n_y && down->windows[o].first <= y; o++) {
             const double part = weight(down, &down->windows[o], y) * unit;
             double *line = to + (size_t)o * n;
@@ -112,15 +133,19 @@ static void add_rows(const raster *from, const filter *across, int n_x, const fi
     }
 }
 
-double *resample(const raster *from, const resample_axis *x, const resample_axis *y)
+double *resample(const raster *from, resample_filter kind, const resample_axis *x,
+                 const resample_axis *y)
 {
     const size_t channels = (size_t)from->channels, n_x = (size_t)x->n, n_y = (size_t)y->n;
-    filter across = {0}, down = {0};
+    filter across = {.kind = kind}, down = {.kind = kind};
     double *row = calloc(n_x, channels * sizeof *row), *to = NULL;
     if (row && n_y <= SIZE_MAX / sizeof *to / channels / n_x &&
         make_filter(x, from->width, &across) && make_filter(y, from->height, &down))
         to = calloc(n_x * n_y, channels * sizeof *to);
     if (to) add_rows(from, &across, x->n, &down, y->n, row, to);
+    if (to && kind == RESAMPLE_BICUBIC)
+        make_levels(to, n_x * n_y * channels, from->is_deep,
+                    from->is_deep ? 1 / 65535.0 : 1 / 255.0);
     free(across.windows);
     free(down.windows);
     free(row);

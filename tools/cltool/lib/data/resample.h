@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resizes decoded images by a triangle filter, as Pillow's BILINEAR does.
+ * Resizes decoded images as Pillow's BILINEAR and BICUBIC do, with antialias.
  */
 #ifndef CLTOOL_RESAMPLE_H
 #define CLTOOL_RESAMPLE_H
@@ -23,9 +23,12 @@ typedef struct resample_axis {
     int n;
 } resample_axis;
 
+typedef enum resample_filter { RESAMPLE_BILINEAR, RESAMPLE_BICUBIC } resample_filter;
+
 /* Computes y->n rows of x->n pixels, from 0 to 1, with the image's channels. Returns them as
  * [y->n, x->n, channels], to be freed with free(); NULL when out of memory. Pixels that
  * no wanted element depends on are not read; the memory used is that of the result. Any thread. */
-double *resample(const raster *from, const resample_axis *x, const resample_axis *y);
+double *resample(const raster *from, resample_filter kind, const resample_axis *x,
+                 const resample_axis *y);
 
 #endif

@@ -29,7 +29,11 @@ static const struct described_option {
     {"--mean", FORM_TEXT, offsetof(options, mean)},
     {"--std", FORM_TEXT, offsetof(options, std)},
     {"--scale", FORM_REAL, offsetof(options, scale)},
+    {"--preset", FORM_TEXT, offsetof(options, preset)},
     {"--resize", FORM_TEXT, offsetof(options, resize)},
+    {"--crop", FORM_TEXT, offsetof(options, crop)},
+    {"--pad", FORM_TEXT, offsetof(options, pad)},
+    {"--filter", FORM_TEXT, offsetof(options, filter)},
     {"--max-pixels", FORM_SIZE, offsetof(options, max_pixels)},
     {"--channels", FORM_TEXT, offsetof(options, channels)},
     {"--layout", FORM_TEXT, offsetof(options, layout)},
@@ -92,7 +96,8 @@ static void add_option(json_t *d, const options *o, const struct described_optio
     if (row->form == FORM_FLAG && *(const bool *)at) add(d, row->name, must_copy("given"));
     if (row->form == FORM_SIZE && *(const size_t *)at > 0)
         add(d, row->name, must_printf("%zu", *(const size_t *)at));
-    if (row->form == FORM_REAL) add(d, row->name, must_printf("%.17g", *(const double *)at));
+    if (row->form == FORM_REAL && *(const double *)at >= 0)
+        add(d, row->name, must_printf("%.17g", *(const double *)at));
     if (row->form != FORM_LIST) return;
     const text_list *list = at;
     for (size_t i = 0; i < list->count; i++) add(d, row->name, must_copy(list->items[i]));
