@@ -81,7 +81,8 @@ build_stb() {
   [ ! -f "$prefix/lib/pkgconfig/stb.pc" ] || return 0
   echo "==== stb for Windows"
   cp -rL /usr/include/stb "$prefix/include/"
-  printf '#define %s\n#include "%s"\n' STB_IMAGE_IMPLEMENTATION stb_image.h >"$work/stb.c"
+  printf '#define %s\n#include "%s"\n' STB_IMAGE_IMPLEMENTATION stb_image.h \
+    STB_IMAGE_WRITE_IMPLEMENTATION stb_image_write.h >"$work/stb.c"
   $target-gcc -O2 -I "$prefix/include/stb" -c "$work/stb.c" -o "$work/stb.o"
   rm -f "$prefix/lib/libstb.a"
   $target-ar rcs "$prefix/lib/libstb.a" "$work/stb.o"

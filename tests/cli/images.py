@@ -12,6 +12,7 @@
     images.py expect HOW WIDTH HEIGHT RESULT.npy FILE...
                                                         whether each row is its file resized
     images.py blank FILE.npy                            which rows are all NaN (bytes: 0)
+    images.py pixels FILE X Y...                        pixels of a PNG of three channels
     images.py constant FILE.npy                         the one value of all elements
 
 Reference: the integral form of the filter. Element o of an axis of a elements resized to b is the
@@ -62,6 +63,33 @@ def deep(width, height, channels, path):
     noise = random.Random(width * 10007 + height)
     write_png(path, width, height, 16, channels,
               (b'\0' + noise.randbytes(width * channels * 2) for _ in range(height)))
+
+
+def png_pixels(path, *places):
+    """Decodes a PNG of 8 bits and three channels with any filters."""
+    data = open(path, 'rb').read()
+    at, packed = 8, b''
+    while at < len(data):
+        n, name = struct.unpack('>I4s', data[at:at + 8])
+        if name == b'IHDR':
+            width, height, bits, kind = struct.unpack('>IIBB', data[at + 8:at + 18])
+        if name == b'IDAT':
+            packed += data[at + 8:at + 8 + n]
+        at += 12 + n
+    assert (bits, kind) == (8, 2)
+    raw, row_bytes, rows = zlib.decompress(packed), width * 3, []
+    before = bytes(row_bytes)
+    for y in range(height):
+        how, line = raw[y * (row_bytes + 1)], raw[y * (row_bytes + 1) + 1:(y + 1) * (row_bytes + 1)]
+        row = bytearray(row_bytes)
+        for i in range(row_bytes):
+            a, b, c = (row[i - 3], before[i], before[i - 3]) if i >= 3 else (0, before[i], 0)
+            near = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            row[i] = (line[i] + (0, a, b, (a + b) // 2, near)[how]) & 255
+        rows.append(bytes(row))
+        before = row
+    for x, y in zip(map(int, places[::2]), map(int, places[1::2])):
+        print('%d,%d: %s' % (x, y, rows[y][3 * x:3 * x + 3].hex()))
 
 
 def only_header(width, height, path):
@@ -201,6 +229,7 @@ def constant(path):
 
 
 if __name__ == '__main__':
-    commands = {'png': png, 'deep': deep, 'header': only_header, 'chunk': damage, 'bmp': bmp,
+    commands = {'png': png, 'deep': deep, 'header': only_header, 'pixels': png_pixels,
+                'chunk': damage, 'bmp': bmp,
                 'cmyk': cmyk, 'expect': expect, 'blank': blank, 'constant': constant}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -6,6 +6,7 @@
 #include "cltool.h"
 
 #include "compare.h"
+#include "detections.h"
 #include "engine.h"
 #include "inputs.h"
 #include "interrupt.h"
@@ -52,6 +53,7 @@ typedef struct run {
     expectation *expectations;
     size_t n_expectations;
     label_list labels;
+    detections detected;
 } run;
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -204,9 +206,11 @@ static int plan_files(run *r)
 
 static int prepare(run *r, const char *model_path)
 {
-    if (r->options->labels && r->options->top == 0)
-        return fail_usage("--labels names what --top shows: --top K is missing");
-    int code = folder_must_be_one(r->options->output);
+    const options *o = r->options;
+    if (o->labels && o->top == 0 && !o->boxes && !o->segments)
+        return fail_usage("--labels names what --top, --boxes or --segments shows");
+    int code = folder_must_be_one(o->output);
+    if (code == CODE_DONE) code = detections_check(o);
     if (code == CODE_DONE) code = engine_load(r->options, model_path, &r->engine);
     if (code == CODE_DONE)
         code = inputs_gather(r->options, r->engine.model, INPUTS_REQUIRED, &r->inputs);
@@ -259,6 +263,19 @@ static int collect(run *r)
     r->n_values = n;
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++) code = look_at(&r->values[i]);
+    return code;
+}
+
+static int detect(run *r)
+{
+    named_value *outputs = must_alloc(r->n_values, sizeof *outputs);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_values; i++) {
+        if (!r->values[i].is_dump)
+            outputs[n++] = (named_value){r->values[i].name, r->values[i].table};
+    }
+    const int code = detections_read(r->options, &r->inputs, &r->labels, outputs, n, &r->detected);
+    free(outputs);
     return code;
 }
 
@@ -445,6 +462,7 @@ static void print_text(const run *r)
     for (size_t i = 0; i < r->n_values; i++) {
         if (has_ranking(r, &r->values[i])) print_ranking(r, &r->values[i]);
     }
+    detections_print(&r->detected);
     for (size_t i = 0; i < r->n_expectations; i++) {
         const expectation *x = &r->expectations[i];
         (void)printf("%s ", printable(x->name));
@@ -514,6 +532,7 @@ static int print_json(const run *r)
         json_pack("{s:o, s:o, s:s, s:o}", "model", output_json_text(r->engine.model_path), "device",
                   output_json_text(engine_device_id(&r->engine)), "precision",
                   engine_precision(r->engine.session), "outputs", outputs);
+    detections_add_json(&r->detected, json);
     if (r->options->dump.count > 0) (void)json_object_set(json, "dumped", dumped);
     if (r->n_expectations > 0) (void)json_object_set(json, "expected", expected);
     json_decref(dumped);
@@ -554,6 +573,7 @@ static void release(run *r)
         clg_value_free(r->expectations[i].want);
         free(r->expectations[i].name_copy);
     }
+    detections_free(&r->detected);
     labels_free(&r->labels);
     free(r->values);
     free(r->expectations);
@@ -569,8 +589,10 @@ int cmd_run(const options *o)
     if (code == CODE_DONE) engine_note_parts(r.options, r.engine.session);
     if (code == CODE_DONE) code = collect(&r);
     if (code == CODE_DONE) code = check_ranking(&r);
+    if (code == CODE_DONE) code = detect(&r);
     if (code == CODE_DONE) code = check_expectations(&r);
     if (code == CODE_DONE) code = write_files(&r);
+    if (code == CODE_DONE) code = detections_draw(&r.detected);
     if (code == CODE_DONE) {
         if (o->json) {
             code = print_json(&r);

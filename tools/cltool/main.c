@@ -3,6 +3,7 @@
  * cltool, the command-line tool of clgraph: finds the command, parses its options, runs it, and
  * prints errors.
  */
+#include "box_formats.h"
 #include "cltool.h"
 
 #include "host.h"
@@ -258,6 +259,8 @@ static int run_command(const command *c, int argc, char **argv)
         code = print_help(c);
     } else if (code == CODE_DONE && presets_are_listed(&o)) {
         code = presets_print(&o);
+    } else if (code == CODE_DONE && box_formats_are_listed(&o)) {
+        code = box_formats_print(&o);
     } else {
         if (code == CODE_DONE) code = check_arguments(c, &o);
         if (code == CODE_DONE) code = c->run(&o);

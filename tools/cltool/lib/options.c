@@ -38,7 +38,17 @@ static const option_row rows[] = {
     {"resume", 0, KIND_FLAG, AT(resume), OPTIONS_PREDICT, NULL,
      "go on where an earlier run of the same command ended; refused for another model or data"},
     {"top", 0, KIND_SIZE, AT(top), OPTIONS_RUN, "K", "show the K largest elements of each row"},
-    {"labels", 0, KIND_TEXT, AT(labels), OPTIONS_RUN, "FILE", "names for --top, one a line"},
+    {"labels", 0, KIND_TEXT, AT(labels), OPTIONS_RUN, "FILE", "names of classes, one a line"},
+    {"boxes", 0, KIND_TEXT, AT(boxes), OPTIONS_RUN, "FORMAT",
+     "outputs are boxes: yolov8, yolox, ssd, detr, ...; 'list' shows the formats"},
+    {"score-threshold", 0, KIND_REAL, AT(score_threshold), OPTIONS_RUN, "S",
+     "boxes of at least this score (default: the format's)"},
+    {"nms", 0, KIND_REAL, AT(nms), OPTIONS_RUN, "IOU",
+     "of boxes of a class that overlap more, only the best (default: the format's; 1: all)"},
+    {"segments", 0, KIND_FLAG, AT(segments), OPTIONS_RUN, NULL,
+     "an output has a class for each pixel, or scores of classes"},
+    {"draw", 0, KIND_TEXT, AT(draw), OPTIONS_RUN, "FILE.png",
+     "write the image with boxes or segments there"},
     {"expect", 0, KIND_LIST, AT(expect), OPTIONS_RUN, "NAME=FILE",
      "compare an output; exit 1 on a difference (repeatable)"},
     {"dump", 0, KIND_LIST, AT(dump), OPTIONS_RUN, "NODE|all",
@@ -397,7 +407,7 @@ static int read_short(reader *r, const char *word)
 
 int options_parse(options *o, const char *command, unsigned groups, int argc, char **argv)
 {
-    *o = (options){.rtol = 1e-3, .atol = -1, .scale = -1};
+    *o = (options){.rtol = 1e-3, .atol = -1, .scale = -1, .score_threshold = -1, .nms = -1};
     o->arguments = must_alloc((size_t)argc + 1, sizeof *o->arguments);
     reader r = {o, command, groups, argv, argv + argc};
     bool only_arguments = false;

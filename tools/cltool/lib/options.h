@@ -40,6 +40,9 @@ typedef struct options {
     const char *dot;
     /* run */
     const char *output, *labels;
+    const char *boxes, *draw;
+    bool segments;
+    double score_threshold, nms; /* below 0: not given */
     bool force;
     bool crashes;
     size_t top;

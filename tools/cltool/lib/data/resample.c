@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements resample.h. The filters are those of Pillow (src/libImaging/Resample.c), sampled at the
- * centres of the source's elements: a triangle that reaches one element of the larger of source and
- * result to each side (BILINEAR), and Keys's cubic with a = -0.5, which reaches two (BICUBIC). Weights are divided by the sum of those inside of the
- * image. Sums are in double and not rounded between the two axes, as Pillow does for 8 bits. The cubic
- * overshoots, so that it matters that Pillow stores levels of the source's type after each axis: for
- * it, so does this.
+ * Implements resample.h. The filters are those of Pillow (src/libImaging/Resample.c), sampled at
+ * the centres of the source's elements: a triangle that reaches one element of the larger of source
+ * and result to each side (BILINEAR), and Keys's cubic with a = -0.5, which reaches two (BICUBIC).
+ * Weights are divided by the sum of those inside of the image. Sums are in double and not rounded between the two axes, as Pillow does for 8 bits. The
+ * cubic overshoots, so that it matters that Pillow stores levels after each axis: for it, this does
+ * so too.
  *
  * A row of the source is reduced along x, then added to all rows of the result that it has a weight
  * in. So each pixel is read once, and no image of intermediate size exists.
@@ -87,8 +87,8 @@ static inline void narrow(const filter *f, int n, const void *row, size_t channe
     }
 }
 
-/* Makes whole levels of 0 to 255 of elements, each of which is a level times `unit`; those of images
- * of 16 bits are only clipped to 0 to 65535. */
+/* Makes whole levels of 0 to 255 of elements, each of which is a level times `unit`; those of
+ * images of 16 bits are only clipped to 0 to 65535. */
 static void make_levels(double *elements, size_t n, bool is_deep, double unit)
 {
     for (size_t i = 0; i < n; i++) {
