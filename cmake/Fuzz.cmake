@@ -20,7 +20,7 @@ target_include_directories(fuzz_tool PUBLIC
   "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
   "${PROJECT_SOURCE_DIR}/tools/cltool/lib/results" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
   "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/vision")
-target_link_libraries(fuzz_tool PRIVATE clg_settings PUBLIC clgraph_internal clg_jansson clg_stb m)
+target_link_libraries(fuzz_tool PRIVATE clg_settings PUBLIC clgraph_internal clg_jansson clg_stb clg_images m)
 
 add_library(fuzz_targets_objects STATIC ${fuzz_sources} "${fuzz_dir}/libfuzzer/support.c")
 target_link_libraries(fuzz_targets_objects

@@ -39,7 +39,7 @@ if(CLG_BUILD_TOOLS)
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train"
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib/vision")
     target_link_libraries(cltool PRIVATE
-      clg_settings clgraph clg_jansson clg_stb ZLIB::ZLIB Threads::Threads)
+      clg_settings clgraph clg_jansson clg_stb clg_images ZLIB::ZLIB Threads::Threads)
     if(UNIX)
       target_link_libraries(cltool PRIVATE m)
     endif()

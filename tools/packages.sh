@@ -46,13 +46,13 @@ packages_of() { # GROUP SUITE
   case $1 in
     build)
       echo gcc libc6-dev cmake ninja-build pkg-config opencl-headers ocl-icd-opencl-dev \
-        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev
+        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev libwebp-dev libjpeg-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
     test)
       # Scripts of tests/ call perl, python3 and diff, one mpirun; mesa-opencl-icd has rusticl. fish
       # and zsh complete cltool, man and mandoc check its pages.
-      echo libcmocka-dev libonnx-testdata mesa-opencl-icd openmpi-bin python3 python3-pil python3-torch valgrind make perl diffutils fish zsh man-db mandoc
+      echo libcmocka-dev libonnx-testdata mesa-opencl-icd openmpi-bin python3 python3-pil python3-torch python3-torchvision valgrind make perl diffutils fish zsh man-db mandoc
       # Oclgrind has left Debian after 12. PyTorch's exporter imports onnx from 2.0 on.
       case $2 in
         bookworm) echo oclgrind ;;

@@ -7,8 +7,8 @@ MODEL returns its input [n,3,h,w]. Bounds, where pixels go from 0 to 1:
 - 1.001 / 255 beside Pillow's 8-bit images, which are rounded after each of the two axes: half a
   level each, and a thousandth of one for weights of 22 bits;
 - 1e-6 beside Pillow's float images, which are rounded to float32 there;
-- 0 for PNG and BMP files that are not resized;
-- 4 / 255 for JPEG files, since inverse DCTs and the interpolation of colours differ.
+- 0 for PNG, BMP and WebP files that are not resized;
+- 4 / 255 for JPEG files: without libjpeg, inverse DCTs and the interpolation of colours differ.
 """
 import array
 import ast
@@ -18,7 +18,7 @@ import random
 import subprocess
 import sys
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, features
 
 BILINEAR = getattr(Image, 'Resampling', Image).BILINEAR
 TARGETS = [(64, 48), (48, 48), (37, 61)]
@@ -119,6 +119,25 @@ def photograph(mode):
     return image.convert(mode)
 
 
+def reads_webp():
+    """Whether Pillow and cltool have WebP."""
+    if not features.check('webp'):
+        return False
+    os.mkdir('webp')
+    photograph('RGB').save('webp/probe.webp')
+    return 'built without' not in predict('webp', 'probe.npy').stderr
+
+
+def refuse_animation():
+    if os.path.exists('probe.npy'):
+        os.mkdir('moving')
+        frames = [photograph('RGB'), photograph('L').convert('RGB')]
+        frames[0].save('moving/two.webp', save_all=True, append_images=frames[1:])
+        result = predict('moving', 'moving.npy')
+        if result.returncode != 4 or 'two.webp' not in result.stderr:
+            complain('exit %d\n%s' % (result.returncode, result.stderr))
+
+
 def compare_formats():
     palette = photograph('RGB').quantize(16)
     files = {
@@ -139,6 +158,13 @@ def compare_formats():
         'gray.jpg': (photograph('L'), {'quality': 95}, 4),
         'cmyk.jpg': (photograph('CMYK'), {'quality': 95}, 4),
     }
+    if reads_webp():
+        lossless = {'lossless': True, 'exact': True}
+        files.update({
+            'lossless.webp': (photograph('RGB'), lossless, 0),
+            'lossy.webp': (photograph('RGB'), {'quality': 80}, 0),
+            'alpha.webp': (photograph('RGBA'), lossless, 0),
+        })
     os.mkdir('formats')
     for name, (image, options, _) in files.items():
         image.save('formats/' + name, **options)
@@ -187,4 +213,5 @@ def refuse_unknown_colours():
 compare_sizes()
 refuse_truncated(compare_formats())
 refuse_unknown_colours()
+refuse_animation()
 sys.exit(1 if failures else 0)

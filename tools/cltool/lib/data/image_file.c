@@ -8,6 +8,8 @@
 
 #include "failure.h"
 #include "host.h"
+#include "image_jpeg.h"
+#include "image_webp.h"
 #include "names.h"
 
 #include <errno.h>
@@ -20,8 +22,9 @@
 typedef struct source {
     const char *path;
     FILE *stream;
-    bool has_ended;                 /* the decoder requested more than there is */
-    bool is_deep;                   /* a PNG of 16 bits */
+    bool has_ended; /* the decoder requested more than there is */
+    bool is_deep;   /* a PNG of 16 bits */
+    bool is_webp, is_jpeg;
     unsigned png_width, png_height; /* 0: of another format */
 } source;
 
@@ -147,7 +150,7 @@ static int check_jpeg(source *s)
  * bytes as a TGA file. */
 static int open_image(const char *path, source *out_source)
 {
-    unsigned char magic[4] = {0};
+    unsigned char magic[12] = {0};
     source *s = out_source;
     *s = (source){.path = path};
     if (path_is_folder(path)) return fail_file("image '%s' cannot be read: it is a folder", path);
@@ -155,12 +158,15 @@ static int open_image(const char *path, source *out_source)
     if (!s->stream) return fail_file("image '%s' cannot be read: %s", path, strerror(errno));
     const size_t n = fread(magic, 1, sizeof magic, s->stream);
     int code = CODE_DONE;
-    if (n == sizeof magic && memcmp(magic, "\x89PNG", 4) == 0) {
+    s->is_webp = n == sizeof magic && webp_is_head(magic);
+    if (n >= 4 && memcmp(magic, "\x89PNG", 4) == 0) {
         code = check_png(s);
-    } else if (n == sizeof magic && memcmp(magic, "\xFF\xD8\xFF", 3) == 0) {
+    } else if (n >= 4 && memcmp(magic, "\xFF\xD8\xFF", 3) == 0) {
+        s->is_jpeg = true;
         code = check_jpeg(s);
-    } else if (n != sizeof magic || memcmp(magic, "BM", 2) != 0) {
-        code = fail_file("'%s' is not a readable image: it is neither PNG, JPEG nor BMP", path);
+    } else if (!s->is_webp && (n < 4 || memcmp(magic, "BM", 2) != 0)) {
+        code =
+            fail_file("'%s' is not a readable image: it is neither PNG, JPEG, WebP nor BMP", path);
     }
     if (code != CODE_DONE) (void)fclose(s->stream);
     return code;
@@ -223,7 +229,8 @@ int image_file_size(const char *path, size_t max_pixels, int *out_width, int *ou
     source s;
     int code = open_image(path, &s);
     if (code != CODE_DONE) return code;
-    code = read_size(&s, max_pixels, out_width, out_height);
+    code = s.is_webp ? webp_size(s.stream, path, max_pixels, out_width, out_height)
+                     : read_size(&s, max_pixels, out_width, out_height);
     (void)fclose(s.stream);
     return code;
 }
@@ -234,8 +241,14 @@ int image_file_read(const char *path, int channels, size_t max_pixels, raster *o
     *out_image = (raster){.channels = channels};
     int code = open_image(path, &s);
     if (code != CODE_DONE) return code;
-    code = read_size(&s, max_pixels, &out_image->width, &out_image->height);
-    if (code == CODE_DONE) code = decode(&s, out_image);
+    if (s.is_webp) {
+        code = webp_read(s.stream, path, max_pixels, out_image);
+    } else {
+        code = read_size(&s, max_pixels, &out_image->width, &out_image->height);
+        if (code == CODE_DONE)
+            code = s.is_jpeg && jpeg_is_built() ? jpeg_read(s.stream, path, out_image)
+                                                : decode(&s, out_image);
+    }
     (void)fclose(s.stream);
     return code;
 }
