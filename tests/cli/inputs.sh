@@ -107,6 +107,6 @@ bytes_graph() {
   onnx_output y 2 1 2 2 3
 }
 onnx_model bytes_graph >bytes.onnx
-show run bytes.onnx --image colours.bmp --top 2
+show run bytes.onnx --image colours.bmp
 show run bytes.onnx --image colours.bmp --channels gray -q
 finish

@@ -132,7 +132,7 @@ echo "== faults"
 show predict digits.onnx -i heldout.npy
 show predict digits.onnx -i heldout.npy -o
 show predict digits.onnx -i heldout.npy -o out.txt
-show predict digits.onnx -i heldout.npy -o out.csv
+show predict digits.onnx -i heldout.npy -o out.txt
 mkdir folder.npy
 show predict digits.onnx -i heldout.npy -o folder.npy --force
 show predict digits.onnx -i heldout.npy -o out.npy
@@ -150,7 +150,7 @@ show predict digits.onnx -i heldout.npy -o new.npy --batch 1,2 -q
 for shard in 0/2 3/2 2 1/ /2 a/b; do show predict digits.onnx -i heldout.npy -o new.npy -q --shard $shard; done
 show predict sum.onnx -i ab.csv -o new.npy -q
 show predict sum.onnx -i ab.csv -i a=a.npy -o new.npy -q
-show predict digits.onnx -i heldout.npy -o new.npy --top 3
+show predict digits.onnx -i heldout.npy -o new.npy --expect x.npy
 printf 'b\n1\n2\n' >short.csv
 show predict sum.onnx -i a=a.npy -i b=short.csv --fill scale=ones -o new.npy -q
 sed '7s/,[0-9]*$/,oops/' table.csv >oops.csv

@@ -137,8 +137,11 @@ static int count_rows(predict *p)
     }
     if (first) {
         p->n_rows = dataset_rows(first->rows);
-        const int code = take_shard(p);
-        return code == CODE_DONE ? skip_written(p) : code;
+        int code = take_shard(p);
+        if (code == CODE_DONE) code = skip_written(p);
+        p->targets.source.inputs = &p->inputs;
+        p->targets.source.first_row = p->first_row;
+        return code;
     }
     (void)fail_usage("no input comes from a dataset: there is nothing to predict");
     fail_hint("-i NAME=FILE.npy, FILE.csv or a folder of images");
@@ -422,13 +425,14 @@ static int print_json(const predict *p)
                                "shape", output_json_dims(t->rank, t->dims)));
     }
     return output_json(json_pack(
-        "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:o}", "model",
+        "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "model",
         output_json_text(p->engine.model_path), "devices", devices, "precision", p->precision,
         "batch", (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows, "seconds",
         p->stats.seconds, "rows_per_s", rows_a_second(p), "idle_share", p->stats.idle_share,
         "read_seconds", p->stats.read_seconds, "write_seconds", p->stats.write_seconds,
         "peak_rss_bytes", (json_int_t)peak_rss_bytes(), "outputs", outputs, "failed",
-        rows_failed(&p->inputs, p->first_row, p->n_rows, p->targets.first_row)));
+        rows_failed(&p->inputs, p->first_row, p->n_rows, p->targets.first_row), "skipped",
+        rows_skipped(&p->inputs)));
 }
 
 static void print_text(const predict *p)
@@ -468,6 +472,7 @@ static int print_results(predict *p)
     if (prints) targets_look(&p->targets);
     if (prints && o->json) code = print_json(p);
     if (prints && !o->json) print_text(p);
+    if (prints && !o->json) rows_note_skipped(&p->inputs, o->verbose > 0);
     if (!prints || !o->json) rows_warn(&p->inputs, p->first_row, p->n_rows, p->targets.first_row);
     if (code != CODE_DONE || (p->shared.is_on && !p->is_named)) return code;
     return rows_end(p->n_failed, p->targets.n_rows, o->json);

@@ -36,24 +36,29 @@ static const command commands[] = {
      "centre; 'pad' keeps it\n"
      "too, and centres the image on --pad (black), 'corner' with the image at the top left; "
      "'short:256' makes the shorter\n"
-     "side 256, and --crop 224 takes the centre, as torchvision does. PNG, JPEG and BMP files, "
+     "side 256, and --crop 224 takes the centre, as torchvision does. PNG, JPEG, WebP and BMP "
+     "files, "
      "without colour "
      "profiles and EXIF rotation.\n"
      "Statistics are of finite elements; NaN and infinities are counted.",
      "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
-    {"predict", "MODEL -i NAME=DATA... -o NAME=FILE.npy...", 1, 1,
+    {"predict", "MODEL -i NAME=DATA... -o NAME=FILE...", 1, 1,
      OPTIONS_PREDICT | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
          OPTIONS_MODEL | OPTIONS_FORCE,
      "a dataset through a model: any number of rows, over all selected devices",
      "DATA is a .npy file, a .csv file, an IDX file (*.idx, *-idx3-ubyte, also .gz) or a folder of "
      "images (.png,\n"
-     ".jpg, .bmp, by name); rows are steps of the first axis. Bytes of IDX files with three axes "
+     ".jpg, .webp, .bmp, by name); rows are steps of the first axis. Bytes of IDX files with three "
+     "axes "
      "are pixels, as those of\n"
      "images. Inputs without the batch are given as for 'cltool run'; --fill gives every row the "
      "same "
      "numbers. Memory does\n"
      "not grow with the dataset, results keep the order of rows, and files appear when they are "
      "complete.\n"
+     "FILE is .npy, or .csv or .jsonl with a line for each row; there, --top K has the best "
+     "classes "
+     "of each.\n"
      "An image that cannot be loaded does not end the run: its row of each output is NaN "
      "(integers: "
      "0), it is listed at\n"

@@ -166,9 +166,9 @@ int file_must_be_npy(const char *path)
 {
     const bool is_folder = path_is_folder(path);
     if (!is_folder && path_ends_in(path, ".npy")) return CODE_DONE;
-    (void)fail_usage("-o takes a file that ends in .npy, not %s'%s'%s",
-                     is_folder ? "the folder " : "", path,
-                     path_ends_in(path, ".csv") ? ": .csv is read, and not written" : "");
+    (void)fail_usage(
+        "-o takes a file that ends in .npy, not %s'%s'%s", is_folder ? "the folder " : "", path,
+        !is_folder && path_ends_in(path, ".csv") ? ": .csv is read, and not written" : "");
     return CODE_USAGE;
 }
 

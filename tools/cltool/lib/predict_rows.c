@@ -4,6 +4,7 @@
  */
 #include "predict_rows.h"
 
+#include "image_folder.h"
 #include "output.h"
 #include "stats.h"
 
@@ -19,8 +20,7 @@ static bool may_fail(const input_set *inputs)
     return answer;
 }
 
-/* Returns why an input of a row could not be loaded; NULL: all were. */
-static const char *row_problem(const input_set *inputs, int64_t row)
+const char *row_problem(const input_set *inputs, int64_t row)
 {
     const char *problem = NULL;
     for (size_t i = 0; i < inputs->count && !problem; i++) {
@@ -87,6 +87,33 @@ void rows_warn(const input_set *inputs, int64_t first, int64_t n, int64_t number
         const char *problem = row_problem(inputs, first + row);
         if (problem) output_warning("row %" PRId64 ": %s", number + row, problem);
     }
+}
+
+void rows_note_skipped(const input_set *inputs, bool with_names)
+{
+    for (size_t i = 0; i < inputs->count; i++) {
+        const input_item *item = &inputs->items[i];
+        const image_folder *folder = item->folder;
+        if (!folder || folder->n_skipped == 0) continue;
+        for (size_t k = 0; with_names && k < folder->n_skipped; k++)
+            output_note("skipped '%s': %s", printable(folder->skipped[k].path),
+                        folder->skipped[k].why);
+        output_note("'%s': %zu images, others skipped: %zu%s", item->from, folder->n_files,
+                    folder->n_skipped, with_names ? "" : " (-v names them)");
+    }
+}
+
+json_t *rows_skipped(const input_set *inputs)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < inputs->count; i++) {
+        const image_folder *folder = inputs->items[i].folder;
+        for (size_t k = 0; folder && k < folder->n_skipped; k++)
+            (void)json_array_append_new(list, json_pack("{s:o, s:s}", "file",
+                                                        output_json_text(folder->skipped[k].path),
+                                                        "message", folder->skipped[k].why));
+    }
+    return list;
 }
 
 int rows_end(int64_t n_failed, int64_t n, bool is_listed)

@@ -12,7 +12,7 @@
 static bool is_image(const char *name)
 {
     return path_ends_in(name, ".png") || path_ends_in(name, ".jpg") ||
-           path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp");
+           path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp") || path_ends_in(name, ".webp");
 }
 
 static int read_names(const char *folder, char ***out_names, size_t *out_n)
@@ -27,7 +27,15 @@ static void free_names(char **names, size_t n)
     free(names);
 }
 
-/* Appends the images of one folder; *out_n: how many. */
+/* Takes ownership of the path. */
+static void skip(image_folder *list, char *path)
+{
+    list->skipped = must_resize(list->skipped, list->n_skipped + 1, sizeof *list->skipped);
+    list->skipped[list->n_skipped++] = (skipped_file){
+        path, path_is_folder(path) ? "a folder" : "its name does not end as those of images do"};
+}
+
+/* Appends the images of one folder, and what else is there if there are any; *out_n: how many. */
 static int add_images(const char *folder, image_folder *list, size_t *out_n)
 {
     char **names = NULL;
@@ -38,6 +46,8 @@ static int add_images(const char *folder, image_folder *list, size_t *out_n)
     if (n_names > 0) list->files = must_resize(list->files, before + n_names, sizeof *list->files);
     for (size_t i = 0; i < n_names; i++)
         if (is_image(names[i])) list->files[list->n_files++] = path_join(folder, names[i]);
+    for (size_t i = 0; i < n_names && list->n_files > before; i++)
+        if (!is_image(names[i])) skip(list, path_join(folder, names[i]));
     free_names(names, n_names);
     *out_n = list->n_files - before;
     return CODE_DONE;
@@ -45,7 +55,7 @@ static int add_images(const char *folder, image_folder *list, size_t *out_n)
 
 static int no_image(const char *folder)
 {
-    return fail_file("'%s' holds no image: no .png, .jpg, .jpeg or .bmp", folder);
+    return fail_file("'%s' holds no image: no .png, .jpg, .jpeg, .webp or .bmp", folder);
 }
 
 /* Appends the images of a subfolder as the next class. */
@@ -114,5 +124,7 @@ void image_folder_free(image_folder *list)
     free((void *)list->files);
     free(list->classes);
     free_names(list->names, list->n_classes);
+    for (size_t i = 0; i < list->n_skipped; i++) free(list->skipped[i].path);
+    free(list->skipped);
     *list = (image_folder){0};
 }

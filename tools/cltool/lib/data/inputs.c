@@ -311,16 +311,11 @@ static int open_folder(input_item *item, const char *path)
     int code = item->n_images == 0 ? check_first(item) : CODE_DONE;
     if (code == CODE_DONE && item->n_images > 0)
         code = fail_usage("input '%s' is given twice", printable(item->port->name));
-    image_folder list = {0};
-    if (code == CODE_DONE) code = image_folder_list(path, &list);
-    if (code == CODE_DONE) {
-        item->images = list.files;
-        item->n_images = list.n_files;
-        list.files = NULL;
-        list.n_files = 0;
-    }
-    image_folder_free(&list);
-    item->owns_images = code == CODE_DONE;
+    if (code != CODE_DONE) return code;
+    item->folder = must_alloc(1, sizeof *item->folder);
+    code = image_folder_list(path, item->folder);
+    item->images = item->folder->files;
+    item->n_images = item->folder->n_files;
     item->from = path;
     return code;
 }
@@ -399,7 +394,7 @@ static int read_given(const options *o, input_set *set)
         const char *file;
         input_item *item = find_item(set, "--image", o->images.items[i], &file);
         if (!item) return CODE_USAGE;
-        if (item->n_images == 0 || item->owns_images) code = check_first(item);
+        if (item->n_images == 0 || item->folder) code = check_first(item);
         item->from = file;
         item->images = must_resize(item->images, item->n_images + 1, sizeof *item->images);
         item->images[item->n_images++] = file;
@@ -501,7 +496,7 @@ static int load_images(const options *o, input_set *set)
             /* with three axes, a first axis of at most 4 is that of channels */
             if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
             code = dataset_open_images(o, item, &rows);
-            const char *from = item->owns_images ? item->from : item->images[0];
+            const char *from = item->folder ? item->from : item->images[0];
             item->from = NULL; /* otherwise give_rows would report an input that is given twice */
             if (code == CODE_DONE) code = give_rows(set, item, from, rows);
         } else {
@@ -594,9 +589,9 @@ void inputs_free(input_set *set)
         input_item *item = &set->items[i];
         clg_value_free(item->value);
         dataset_free(item->rows);
-        for (size_t k = 0; item->owns_images && k < item->n_images; k++)
-            free((void *)item->images[k]);
-        free(item->images);
+        if (item->folder) image_folder_free(item->folder);
+        if (!item->folder) free(item->images);
+        free(item->folder);
         free(item->places);
     }
     free(set->items);

@@ -27,8 +27,8 @@ typedef struct input_item {
     bool has_dims;       /* rank and dims are set; a dimension of -1 is not determined yet */
     const char **images; /* paths of image files, one per row */
     size_t n_images;
-    bool owns_images;           /* inputs_free frees the paths and the list */
-    struct image_place *places; /* of the images in the value, one per row; NULL: not known */
+    struct image_folder *folder; /* that has the list of images; NULL: the item has it */
+    struct image_place *places;  /* of the images in the value, one per row; NULL: not known */
     const char *fill;
     struct dataset *rows; /* with INPUTS_STREAM, in place of a value */
 } input_item;

@@ -103,7 +103,7 @@ static input_set copy_set(const input_set *set)
         copy.items[i].images = NULL;
         copy.items[i].n_images = 0;
         copy.items[i].places = NULL;
-        copy.items[i].owns_images = false;
+        copy.items[i].folder = NULL;
         (void)clg_value_retain(copy.items[i].value);
     }
     return copy;

@@ -3,9 +3,9 @@
  * Implements resample.h. The filters are those of Pillow (src/libImaging/Resample.c), sampled at
  * the centres of the source's elements: a triangle that reaches one element of the larger of source
  * and result to each side (BILINEAR), and Keys's cubic with a = -0.5, which reaches two (BICUBIC).
- * Weights are divided by the sum of those inside of the image. Sums are in double and not rounded between the two axes, as Pillow does for 8 bits. The
- * cubic overshoots, so that it matters that Pillow stores levels after each axis: for it, this does
- * so too.
+ * Weights are divided by the sum of those inside of the image. Sums are in double and not rounded
+ * between the two axes, as Pillow does for 8 bits. The cubic overshoots, so that it matters that
+ * Pillow stores levels after each axis: for it, this does so too.
  *
  * A row of the source is reduced along x, then added to all rows of the result that it has a weight
  * in. So each pixel is read once, and no image of intermediate size exists.

@@ -65,6 +65,27 @@ static int check_folder(const char *path)
     return code;
 }
 
+/* The lines of a table are of any length, so that processes cannot write them to their places. */
+static int check_table(const target_list *list, const target *t)
+{
+    if (!list->shared->is_on) return CODE_DONE;
+    (void)fail_usage("'%s': ranks of a job and runs with --resume write .npy files", t->path);
+    fail_hint("-o NAME=FILE.npy, or --shard I/N with a file for each part");
+    return CODE_USAGE;
+}
+
+/* Checks that --top and --labels have a file that shows them. */
+static int check_top(const options *o, const target_list *list)
+{
+    bool has_table = false;
+    for (size_t i = 0; i < list->count; i++) has_table |= list->items[i].is_table;
+    if (o->labels && o->top == 0)
+        return fail_usage("--labels names what --top shows: --top K is missing");
+    if (o->top == 0 || has_table) return CODE_DONE;
+    return fail_usage("--top writes the best classes of each row to a .csv or .jsonl file: -o "
+                      "[NAME=]FILE.csv");
+}
+
 static int read_target(const options *o, const clg_model *model, target_list *list,
                        const char *text)
 {
@@ -77,9 +98,12 @@ static int read_target(const options *o, const clg_model *model, target_list *li
         if (strcmp(list->items[i].path, t->path) == 0)
             return fail_usage("'%s' is to hold two outputs", t->path);
     }
-    code = file_must_be_npy(t->path);
+    t->is_table = row_table_is_path(t->path) && !path_is_folder(t->path);
+    code = t->is_table ? check_table(list, t) : file_must_be_npy(t->path);
     if (code != CODE_DONE) {
-        fail_hint("-o [NAME=]FILE.npy; 'cltool run' writes all outputs to a folder: -o DIR");
+        if (!t->is_table)
+            fail_hint("-o [NAME=]FILE.npy, .csv or .jsonl; 'cltool run' writes all outputs to a "
+                      "folder: -o DIR");
         return code;
     }
     list->count++;
@@ -100,12 +124,19 @@ int targets_read(const options *o, const clg_model *model, shared_files *shared,
     out_list->items = must_alloc(o->outputs.count, sizeof *out_list->items);
     for (size_t i = 0; i < o->outputs.count && code == CODE_DONE; i++)
         code = read_target(o, model, out_list, o->outputs.items[i]);
+    if (code == CODE_DONE) code = check_top(o, out_list);
+    if (code == CODE_DONE) code = labels_read(o->labels, &out_list->labels);
+    out_list->source.top = o->top;
     return code;
 }
 
 void targets_free(target_list *list)
 {
-    for (size_t i = 0; i < list->count; i++) clg_npy_writer_free(list->items[i].writer);
+    for (size_t i = 0; i < list->count; i++) {
+        clg_npy_writer_free(list->items[i].writer);
+        row_table_free(list->items[i].table);
+    }
+    labels_free(&list->labels);
     free(list->items);
     *list = (target_list){0};
 }
@@ -131,6 +162,11 @@ static int open_target(const target_list *list, target *t, clg_dtype dtype, size
     t->rank = rank;
     memcpy(t->dims, dims, rank * sizeof *dims);
     t->dims[0] = 0;
+    if (t->is_table) {
+        row_source source = list->source;
+        source.labels = &list->labels;
+        return row_table_open(t->path, &source, &t->table);
+    }
     clg_status status = list->shared->is_on
                             ? open_part(list, t)
                             : clg_npy_writer_open(t->path, dtype, rank, t->dims, &t->writer);
@@ -146,13 +182,30 @@ static int open_empty(const target_list *list, target *t)
     return open_target(list, t, t->port->dtype, rank, dims);
 }
 
+static int append_table(target *t, const clg_stream_tensor *from)
+{
+    clg_value *rows;
+    clg_status status = clg_value_create(from->dtype, from->rank, from->dims, &rows);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, "output '%s'", from->name);
+    if (clg_value_size_bytes(rows) > 0)
+        memcpy(clg_value_data(rows), from->data, clg_value_size_bytes(rows));
+    const int code = row_table_append(t->table, from->name, rows);
+    clg_value_free(rows);
+    return code;
+}
+
 int targets_write(target_list *list, const clg_stream_tensor *from)
 {
     target *t = list->items;
     while (strcmp(t->port->name, from->name) != 0) t++;
-    int code = t->writer ? CODE_DONE : open_target(list, t, from->dtype, from->rank, from->dims);
+    int code = t->writer || t->table ? CODE_DONE
+                                     : open_target(list, t, from->dtype, from->rank, from->dims);
     if (code != CODE_DONE) return code;
     size_t n = (size_t)from->dims[0];
+    if (t->is_table) {
+        t->dims[0] += from->dims[0];
+        return append_table(t, from);
+    }
     clg_status status = clg_npy_writer_append(t->writer, n, from->data, n * from->row_bytes);
     t->dims[0] += from->dims[0];
     return status == CLG_OK ? CODE_DONE
@@ -175,7 +228,11 @@ int targets_commit(target_list *list)
         target *t = &list->items[i];
         /* a process without rows leaves the file to the others */
         if (!t->writer && list->shared->is_on && list->n_rows > 0) continue;
-        if (!t->writer) code = open_empty(list, t);
+        if (!t->writer && !t->table) code = open_empty(list, t);
+        if (t->is_table) {
+            if (code == CODE_DONE) code = row_table_commit(t->table);
+            continue;
+        }
         clg_status status = code == CODE_DONE ? clg_npy_writer_commit(t->writer) : CLG_OK;
         if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
         clg_npy_writer_free(t->writer);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The result files of cltool predict, one for each output that -o names: whole files, or files that
- * are shared with other processes or runs.
+ * The result files of cltool predict, one for each output that -o names: whole files, or .npy files
+ * that are shared with other processes or runs.
  */
 #ifndef CLTOOL_TARGETS_H
 #define CLTOOL_TARGETS_H
 
+#include "row_table.h"
 #include "shared_files.h"
 
 #include <clgraph/stream.h>
@@ -15,6 +16,8 @@ typedef struct target {
     const clg_port *port;
     const char *path;
     clg_npy_writer *writer; /* NULL: not opened yet, or complete */
+    bool is_table;          /* a .csv or .jsonl file */
+    row_table *table;       /* as writer */
     clg_dtype dtype;
     size_t rank;
     int64_t dims[CLG_MAX_RANK]; /* dims[0]: the rows written so far */
@@ -26,6 +29,8 @@ typedef struct target_list {
     shared_files *shared; /* borrowed */
     int64_t n_rows;       /* of each file */
     int64_t first_row;    /* of this run, in a shared file */
+    row_source source;    /* of tables; set before the first rows */
+    label_list labels;
 } target_list;
 
 /* Reads -o, and adds the files to `shared`. */
