@@ -51,8 +51,8 @@ class Clgraph(ConanFile):
 
     def system_requirements(self):
         Apt(self).install(
-            ["libclblast-dev", "libjansson-dev", "libpcre2-dev", "libstb-dev", "libxxhash-dev"]
-            + ["opencl-headers", "pkg-config", "zlib1g-dev"],
+            ["libclblast-dev", "libjansson-dev", "libjpeg-dev", "libpcre2-dev", "libstb-dev"]
+            + ["libwebp-dev", "libxxhash-dev", "opencl-headers", "pkg-config", "zlib1g-dev"],
             check=True,
         )
 

@@ -32,7 +32,7 @@ printf "$row" name version licence 'what of it'
 [ -z "$out" ] || mkdir -p "$out"
 while IFS='|' read -r name package license _ part; do
   case $name in
-    'OpenCL loader') continue ;; # nothing of it is in the files
+    'OpenCL loader' | libjpeg-turbo | libwebp) continue ;; # nothing of it is in the files
     onnxruntime)
       text=$place/sysroot/usr/include/clgraph-onnxruntime/copyright
       header=$place/sysroot/usr/include/clgraph-onnxruntime/onnxruntime/onnxruntime_c_api.h

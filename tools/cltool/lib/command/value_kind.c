@@ -22,6 +22,7 @@ static const struct {
     {"SELECTOR", VALUE_DEVICE, "auto gpu cpu all nvidia amd intel pocl mesa"},
     {"COMMAND", VALUE_COMMAND, ""},
     {"KIND", VALUE_WORDS, "random: zeros ones"},
+    {"HOW", VALUE_WORDS, "stretch crop pad corner short:"},
     {"LIMIT", VALUE_WORDS, "memory= steps= compile= run= untrusted"},
     {"LOSS", VALUE_WORDS, "cross-entropy nll bce-with-logits mse l1 huber output"},
     {"OPTIMIZER", VALUE_WORDS, "sgd adam adamw adagrad rmsprop"},

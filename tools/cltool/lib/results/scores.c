@@ -50,8 +50,9 @@ const char *label_at(const label_list *labels, int64_t i)
 int labels_check(const label_list *labels, const char *output, size_t n_classes)
 {
     if (!labels->path || labels->count == n_classes) return CODE_DONE;
-    (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "'%s' has %zu labels, output '%s' has %zu classes",
-               labels->path, labels->count, printable(output), n_classes);
+    (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "'%s' has %zu label%s, output '%s' has %zu class%s",
+               labels->path, labels->count, labels->count == 1 ? "" : "s", printable(output),
+               n_classes, n_classes == 1 ? "" : "es");
     if (labels->count + 1 == n_classes)
         fail_hint("some models have a class of background first: a line for it is missing then");
     if (labels->count == n_classes + 1)
