@@ -50,7 +50,8 @@ pack() { # BUILD GENERATORS
 
 # Libraries are in lib where any system's CMake looks, in an .rpm in lib64.
 linux_build() {
-  local folders=(-DCMAKE_INSTALL_PREFIX=/usr -DCLG_LICENSES="$folder/linux/licenses")
+  # The cltool that is built runs here, and prints its man pages.
+  local folders=(-DCMAKE_INSTALL_PREFIX=/usr -DCLG_LICENSES="$folder/linux/licenses" -DCMAKE_CROSSCOMPILING_EMULATOR=env)
   tools/portable.sh --toolchain x86_64 "$folder/linux" &&
     tools/licenses.sh "$folder/linux" "$folder/linux/licenses" >/dev/null &&
     rm -f "$folder"/dist/*.tar.gz "$folder"/dist/*.rpm &&
@@ -66,7 +67,7 @@ programs() { # LIB: with its headers and library
 }
 tar_gz() {
   mkdir -p "$work/tar" && tar -x -C "$work/tar" --strip-components=1 -f "$folder"/dist/clgraph-*-linux-x86_64.tar.gz &&
-    find "$work/tar" -type f | sort && [ -s "$work/tar/share/doc/clgraph/licenses/zlib.txt" ] &&
+    find "$work/tar" -type f | sort && [ -s "$work/tar/share/doc/clgraph/licenses/zlib.txt" ] && [ -s "$work/tar/share/man/man1/cltool.1" ] &&
     "$work/tar/bin/cltool" devices && "$work/tar/bin/cltool" run "$digits/digits.onnx" "${answers[@]}" &&
     programs "$work/tar/lib"
 }

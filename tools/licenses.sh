@@ -32,7 +32,6 @@ printf "$row" name version licence 'what of it'
 [ -z "$out" ] || mkdir -p "$out"
 while IFS='|' read -r name package license _ part; do
   case $name in
-    'OpenCL loader' | libjpeg-turbo | libwebp) continue ;; # nothing of it is in the files
     onnxruntime)
       text=$place/sysroot/usr/include/clgraph-onnxruntime/copyright
       header=$place/sysroot/usr/include/clgraph-onnxruntime/onnxruntime/onnxruntime_c_api.h
@@ -48,6 +47,7 @@ while IFS='|' read -r name package license _ part; do
       version=$("$place/venv/bin/python" -m ziglang version)
       ;;
     *)
+      compgen -G "$place/debs/${package}_*.deb" >/dev/null || continue # nothing of it is in the files
       text=$place/sysroot/usr/share/doc/$package/copyright
       version=$(dpkg-deb -f "$place"/debs/"$package"_*.deb Version)
       ;;

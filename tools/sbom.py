@@ -29,6 +29,7 @@ RELATIONS = {
     "linked": "DEPENDS_ON",
     "compiled": "DEPENDS_ON",
     "declarations": "BUILD_DEPENDENCY_OF",
+    "optional": "OPTIONAL_DEPENDENCY_OF",
     "opened": "RUNTIME_DEPENDENCY_OF",
     "toolchain": "BUILD_TOOL_OF",
 }
