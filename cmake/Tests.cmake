@@ -242,6 +242,31 @@ if(TARGET cltool)
     FIXTURES_REQUIRED generated_models)
 endif()
 
+# The C++ interface: tests/cpp/test_<subject>.cpp is one program, the ctest cpp.<subject>, as C++17;
+# cpp.compilers builds them with other compilers and standards.
+if(clg_has_cxx)
+  add_custom_target(tests_cpp)
+  file(GLOB cxx_sources CONFIGURE_DEPENDS "${tests_dir}/cpp/test_*.cpp")
+  foreach(source IN LISTS cxx_sources)
+    get_filename_component(stem "${source}" NAME_WE)
+    string(REGEX REPLACE "^test_" "" subject "${stem}")
+    set(target "test_cpp_${subject}")
+    add_executable(${target} "${source}")
+    target_link_libraries(${target} PRIVATE clg_settings clgraph clg_opencl Threads::Threads)
+    target_link_options(${target} PRIVATE LINKER:--as-needed)
+    if(subject STREQUAL "no_exceptions")
+      target_compile_options(${target} PRIVATE -fno-exceptions)
+    endif()
+    add_dependencies(tests_cpp ${target})
+    set_target_properties(${target} PROPERTIES
+      OUTPUT_NAME "${stem}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/cpp")
+    add_test(NAME "cpp.${subject}" COMMAND ${target})
+    set_tests_properties("cpp.${subject}" PROPERTIES LABELS device TIMEOUT ${test_timeout_s}
+      ENVIRONMENT "${test_environment}")
+  endforeach()
+  clg_add_test_scripts(cpp device)
+endif()
+
 foreach(area api conformance models)
   clg_add_test_programs(${area} device)
 endforeach()
