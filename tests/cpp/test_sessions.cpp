@@ -200,10 +200,8 @@ TEST(session__has_plans_profiles_and_options)
 TEST(session__over_several_devices)
 {
     std::vector<clgraph::context> parts;
-    clgraph::context_options one;
-    one.cpu_threads = 1;
-    parts.push_back(clgraph::context::create(nullptr, one));
-    parts.push_back(clgraph::context::create(nullptr, one));
+    parts.push_back(clgraph::context::create());
+    parts.push_back(clgraph::context::create());
     clgraph::session rows(parts, models::linear());
     rows.set_input("x", {4, 2}, std::vector<float>(8, 1.0f));
     rows.run();
