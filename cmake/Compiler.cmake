@@ -16,13 +16,28 @@ string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
 
 # What is built does not depend on the folder that it is built in.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+# The library and cltool are C. The C++ interface is headers alone; its tests and example are built
+# where there is a C++ compiler.
+set(clg_has_cxx OFF)
+if(CLG_BUILD_EXAMPLES OR CLG_BUILD_TESTS)
+  include(CheckLanguage)
+  check_language(CXX)
+  if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+    set(clg_has_cxx ON)
+    set(CMAKE_CXX_STANDARD 17)
+    set(CMAKE_CXX_STANDARD_REQUIRED ON)
+    set(CMAKE_CXX_EXTENSIONS OFF)
+    string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+  endif()
+endif()
 
 add_library(clg_settings INTERFACE)
 target_compile_options(clg_settings INTERFACE
-  -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla -Wformat=2
-  -pedantic)
+  -Wall -Wextra $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wshadow> -Wpointer-arith -Wundef -Wvla -Wformat=2 -pedantic)
 if(CMAKE_C_COMPILER_ID STREQUAL GNU)
-  target_compile_options(clg_settings INTERFACE -Wshadow=local)
+  target_compile_options(clg_settings INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wshadow=local>)
 else()
   # Clang has no such kind of -Wshadow. It takes va_list functions without an attribute for wrong
   # formats, and {NULL} for an incomplete initialiser.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` puts in place: libraries, headers, cltool with its man pages and completions
+# What `cmake --install` puts in place: libraries, headers (C and C++), cltool with its man pages and completions
 # of shells, the CMake package clgraph::clgraph and clgraph.pc. All of it may be moved as a whole
 # afterwards.
 
@@ -33,7 +33,7 @@ if(TARGET clgraph_ort)
   install(TARGETS clgraph_ort LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}") # beside libclgraph
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/clgraph"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 if(TARGET cltool)
   install(TARGETS cltool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()

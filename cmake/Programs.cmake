@@ -52,11 +52,19 @@ if(CLG_BUILD_TOOLS)
   endif()
 endif()
 
-# Every examples/<name>.c is one program, build/examples/<name>.
+# Every examples/<name>.c is one program, build/examples/<name>, and every examples/<name>.cpp is
+# build/examples/<name>_cpp.
 if(CLG_BUILD_EXAMPLES)
   file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.c")
+  if(clg_has_cxx)
+    file(GLOB example_cxx_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
+    list(APPEND example_sources ${example_cxx_sources})
+  endif()
   foreach(source IN LISTS example_sources)
     get_filename_component(name "${source}" NAME_WE)
+    if(source MATCHES "\\.cpp$")
+      string(APPEND name "_cpp")
+    endif()
     add_executable(example_${name} "${source}")
     target_link_libraries(example_${name} PRIVATE
       clg_settings clgraph clg_stb clg_opencl Threads::Threads)

@@ -242,6 +242,36 @@ if(TARGET cltool)
     FIXTURES_REQUIRED generated_models)
 endif()
 
+# The C++ interface: tests/cpp/test_<subject>.cpp is one program, the ctest cpp.<subject>, as C++17;
+# cpp.compilers builds them with other compilers and standards.
+if(clg_has_cxx)
+  add_custom_target(tests_cpp)
+  # PoCL alone under the sanitizers: other drivers open libraries in ways that end such a program.
+  set(cxx_environment ${test_environment})
+  if(CLG_SANITIZE AND EXISTS /etc/OpenCL/vendors/pocl.icd)
+    list(APPEND cxx_environment "OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd")
+  endif()
+  file(GLOB cxx_sources CONFIGURE_DEPENDS "${tests_dir}/cpp/test_*.cpp")
+  foreach(source IN LISTS cxx_sources)
+    get_filename_component(stem "${source}" NAME_WE)
+    string(REGEX REPLACE "^test_" "" subject "${stem}")
+    set(target "test_cpp_${subject}")
+    add_executable(${target} "${source}")
+    target_link_libraries(${target} PRIVATE clg_settings clgraph clg_opencl Threads::Threads)
+    target_link_options(${target} PRIVATE LINKER:--as-needed)
+    if(subject STREQUAL "no_exceptions")
+      target_compile_options(${target} PRIVATE -fno-exceptions)
+    endif()
+    add_dependencies(tests_cpp ${target})
+    set_target_properties(${target} PROPERTIES
+      OUTPUT_NAME "${stem}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/cpp")
+    add_test(NAME "cpp.${subject}" COMMAND ${target})
+    set_tests_properties("cpp.${subject}" PROPERTIES LABELS device TIMEOUT ${test_timeout_s}
+      ENVIRONMENT "${cxx_environment}")
+  endforeach()
+  clg_add_test_scripts(cpp device)
+endif()
+
 foreach(area api conformance models)
   clg_add_test_programs(${area} device)
 endforeach()
@@ -254,6 +284,12 @@ endforeach()
 clg_add_test_scripts(conformance device)
 # It lists the implementations of the generated models, which must be complete by then.
 set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generated_models)
+# The code blocks of the documents, with models that a program writes.
+add_executable(docs_make_models "${tests_dir}/docs/make_models.c")
+target_link_libraries(docs_make_models PRIVATE clg_settings clgraph)
+set_target_properties(docs_make_models PROPERTIES
+  OUTPUT_NAME make_models RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/docs")
+clg_add_test_scripts(docs device)
 clg_add_test_scripts(ort device)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)

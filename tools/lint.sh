@@ -14,7 +14,7 @@ export CLG_SOURCE_DIR=$root CLG_BUILD_DIR=$build
 . tools/checks.bash
 
 c_files() { # FOLDER...
-  find "$@" -type f \( -name "*.[ch]" -o -name "*.cl" -o -name "*.clh" \) 2>/dev/null | sort
+  find "$@" -type f \( -name "*.[ch]" -o -name "*.[ch]pp" -o -name "*.cl" -o -name "*.clh" \) 2>/dev/null | sort
 }
 layout() {
   local file status=0

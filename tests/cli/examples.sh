@@ -55,6 +55,19 @@ if [ "$(wc -l <given)" -ne 20 ] || ! paste -d' ' wanted given | awk '
   cat answers
 fi
 
+# The same program in C++, where there is a compiler for it.
+if [ -x "$bin/digits_cpp" ]; then
+  expect 0 '^20 images in [0-9.]+ ms on ' "$bin/digits_cpp" "$data/digits.onnx" "$data"/images/*.png
+  diff <(grep '%$' answers) <(grep '%$' out) || fail "digits_cpp says something else than digits"
+  expect 2 '^usage: digits_cpp MODEL IMAGE' "$bin/digits_cpp"
+  expect 1 'no-model.onnx' "$bin/digits_cpp" no-model.onnx "$data/images/00.png"
+  expect 1 'no-picture.png' "$bin/digits_cpp" "$data/digits.onnx" no-picture.png
+  CLG_DEVICE=no-such-device expect 3 "no device matches 'no-such-device'" \
+    "$bin/digits_cpp" "$data/digits.onnx" "$data/images/00.png"
+else
+  echo "there is no C++ compiler: digits_cpp was not tried"
+fi
+
 # IDX files: 200 black images of class 0.
 mkdir -p idx
 for set in train t10k; do
@@ -146,6 +159,10 @@ cp -r "$CLG_SOURCE_DIR/examples/installed" by-make
 if command -v pkg-config >/dev/null; then
   PKG_CONFIG_PATH=$lib/pkgconfig CFLAGS=$flags expect 0 . make -C by-make predict
   LD_LIBRARY_PATH=$lib expect 0 '^clgraph [0-9.]+ on .*: probabilities has 10 elements' by-make/predict "$data/digits.onnx"
+  if [ -x "$bin/digits_cpp" ]; then
+    PKG_CONFIG_PATH=$lib/pkgconfig CXXFLAGS=$flags expect 0 . make -C by-make predict_cpp
+    LD_LIBRARY_PATH=$lib expect 0 '^clgraph [0-9.]+ on .*: probabilities has 10 elements' by-make/predict_cpp "$data/digits.onnx"
+  fi
 else
   echo "pkg-config is not installed: the Makefile was not tried"
 fi

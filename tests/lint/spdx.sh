@@ -12,7 +12,7 @@ while IFS= read -r file; do
     status=1
   fi
 done < <(find . \( -path './build*' -o -path ./.git \) -prune -o -type f \( -name '*.c' -o -name '*.h' \
-  -o -name '*.cc' -o -name '*.cpp' -o -name '*.cl' -o -name '*.clh' -o -name '*.sh' -o -name '*.py' \
+  -o -name '*.cc' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cl' -o -name '*.clh' -o -name '*.sh' -o -name '*.py' \
   -o -name '*.cmake' -o -name '*.in' -o -name '*.map' -o -name CMakeLists.txt -o -name Makefile \
   -o -path './.ci/run' \) -print | sort)
 exit $status

@@ -13,8 +13,9 @@ MAX_KERNEL_LINES=400
 MAX_COLUMNS=100
 
 status=0
-sources() { # TREE...: C files and kernels
-  find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cl' -o -name '*.clh' \) | sort
+sources() { # TREE...: C and C++ files, kernels
+  find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.cpp' -o -name '*.cl' \
+    -o -name '*.clh' \) | sort
 }
 scripts() { # Python, but not in build folders
   find . -type f -name '*.py' -not -path './build*' -not -path './.*' | sort

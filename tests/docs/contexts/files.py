@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes models/ (make_models.c) and small files of data into the current folder.
+
+x.npy, rows.npy, big.npy    [8,3], [8,3] and [1000,3] float32
+images.npy, labels.npy      [800,1,28,28] float32 and [800] int64, classes 0 to 9
+train-*, t10k-* idx files   64 and 16 images of MNIST's form, black but for one spot
+photos/, flowers/           folders of PNG images, of five classes
+"""
+
+import gzip
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import zlib
+
+import numpy as np
+
+
+def png(path, height, width, gray):
+    """Writes an RGB image of one shade."""
+
+    def chunk(kind, data):
+        sum_of = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + sum_of
+
+    rows = (b"\0" + bytes([gray, 255 - gray, gray]) * width) * height
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts))
+
+
+def idx(path, values):
+    head = struct.pack(">BBBB", 0, 0, 8, values.ndim)
+    dims = struct.pack(f">{values.ndim}I", *values.shape)
+    with gzip.open(path, "wb") as f:
+        f.write(head + dims + values.astype(np.uint8).tobytes())
+
+
+def main():
+    os.makedirs("models/case/test_data_set_0")
+    program = pathlib.Path(os.environ["CLG_BUILD_DIR"]) / "tests" / "docs" / "make_models"
+    subprocess.run([program, "models"], check=True)
+    shutil.copy("models/linear.onnx", "models/case/model.onnx")
+    numbers = np.random.default_rng(1)
+    np.save("x.npy", numbers.random((8, 3), np.float32))
+    np.save("rows.npy", numbers.random((8, 3), np.float32))
+    np.save("big.npy", numbers.random((1000, 3), np.float32))
+    np.save("images.npy", numbers.random((800, 1, 28, 28), np.float32))
+    np.save("labels.npy", np.arange(800) % 10)
+    for name, n in (("train", 64), ("t10k", 16)):
+        images = np.zeros((n, 28, 28), np.uint8)
+        images[:, 10:14, 10:14] = 255
+        idx(f"{name}-images-idx3-ubyte.gz", images)
+        idx(f"{name}-labels-idx1-ubyte.gz", np.arange(n) % 10)
+    for folder, size in (("photos", 30), ("flowers", 40)):
+        for i, name in enumerate(["daisy", "iris", "lily", "rose", "tulip"]):
+            path = pathlib.Path(folder) / name
+            path.mkdir(parents=True)
+            for k in range(4):
+                png(path / f"{k}.png", size, size + 4, 40 * i + 5 * k)
+
+
+if __name__ == "__main__":
+    main()
