@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The public headers, each alone, as clang compiles them for Microsoft's ABI, in C and C++, in the
+# The public C headers, each alone, as clang compiles them for Microsoft's ABI, in C and C++, in the
 # dialect of cl.exe. The headers of C that they include are the compiler's own (<stddef.h>,
 # <stdint.h>, <stdbool.h>): no Windows SDK is needed. CL/cl.h is that of this machine.
 set -euo pipefail
