@@ -17,6 +17,10 @@ set -euo pipefail
 mkdir -p -- "$1"
 folder=$(cd -- "$1" && pwd)
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+# Of one commit, whatever happens in the tree meanwhile.
+rm -rf "$folder/clone"
+git clone -q --shared . "$folder/clone"
+cd -- "$folder/clone"
 SOURCE_DATE_EPOCH=$(git show -s --format=%ct HEAD)
 export SOURCE_DATE_EPOCH
 
