@@ -270,6 +270,12 @@ class Runner:
                 return
             words = words[1:]
             program = words[0]
+        if program == "cltool" and words[1:]:
+            shown = run([str(self.build / "cltool"), words[1], "--help"], None, None, words[1])
+            for word in words[2:]:
+                if word.startswith("--") and word not in shown:
+                    raise Failure(f"cltool {words[1]}: no option {word}")
+            return
         if "/" not in program or re.match(r"(VENV|FOLDER)/", program):
             return
         path = self.build / program[6:] if program.startswith("build/") else self.root / program
