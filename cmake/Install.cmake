@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` puts in place: libraries, headers (C and C++), cltool with its man pages and completions
-# of shells, the CMake package clgraph::clgraph and clgraph.pc. All of it may be moved as a whole
-# afterwards.
+# What `cmake --install` puts in place: libraries, headers (C and C++), cltool with its man pages
+# and completions of shells, the CMake package clgraph::clgraph and clgraph.pc. All of it may be
+# moved as a whole afterwards.
 
 include(CMakePackageConfigHelpers)
 

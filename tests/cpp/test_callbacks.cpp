@@ -43,10 +43,13 @@ TEST(log__goes_to_a_callback)
         CLG_LOG_DEBUG);
     CHECK(clgraph::has_log());
     CHECK_EQ(counted.use_count(), 2);
-    {
-        clgraph::session session(clgraph::context::create(), models::linear());
-        session.prepare();
-    }
+    clgraph::builder b = clgraph::builder::create_from(models::linear());
+    b.node("Softmax", {"y"}, {"p"});
+    b.output("p");
+    clgraph::loss_options loss;
+    loss.kind = CLG_LOSS_CROSS_ENTROPY;
+    loss.output = "p";
+    (void)clgraph::add_loss(b.build(), loss); /* it says that it takes the scores */
     clgraph::set_log(nullptr);
     CHECK(!clgraph::has_log());
     CHECK_EQ(counted.use_count(), 1); /* the callback is destroyed */

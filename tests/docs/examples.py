@@ -20,6 +20,7 @@ HTML comment before a block says what else to do with it:
     <!-- norun: REASON -->       nothing
     <!-- check: REASON -->       sh: not run; programs, paths and options must exist
     <!-- needs: NAME -->         not run where there is no such program or file
+    <!-- exit: N -->             sh: the exit code of the block
     <!-- quote: FILE... -->      each line is in one of these files, white space aside
     <!-- output: COMMAND -->     the block is what the command prints; `...` stands for any lines,
                                  and times and devices may differ
@@ -41,7 +42,7 @@ from markdown_it import MarkdownIt
 MAX_NORUN = 0.15
 MAX_CHECK = 0.33
 HERE = pathlib.Path(__file__).resolve().parent
-DIRECTIVES = ("norun", "check", "needs", "quote", "output", "context")
+DIRECTIVES = ("norun", "check", "needs", "exit", "quote", "output", "context")
 CODE = {"c": ".c", "cpp": ".cpp", "python": ".py", "sh": ".sh"}
 TEXT = {"text", "json", "xml"}
 
@@ -82,7 +83,7 @@ def pages_of(root):
     return ["README.md"] + sorted(str(p.relative_to(root)) for p in (root / "docs").glob("*.md"))
 
 
-def run(command, folder, environment, what):
+def run(command, folder, environment, what, code=0):
     """Runs a command; returns its standard output, and raises Failure with all output."""
     done = subprocess.run(
         command,
@@ -93,7 +94,7 @@ def run(command, folder, environment, what):
         timeout=300,
         check=False,
     )
-    if done.returncode != 0:
+    if done.returncode != code:
         raise Failure(f"{what}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
@@ -183,7 +184,7 @@ class Runner:
         raise Failure(f"no context for {block.language}")
 
     def compiled(self, block, compiler, flags):
-        before, after = self.context(block)
+        before, after = ("", "") if "int main(" in block.text else self.context(block)
         lines = block.text.split("\n")
         includes = [line for line in lines if line.startswith("#include")]
         rest = [line for line in lines if not line.startswith("#include")]
@@ -220,7 +221,8 @@ class Runner:
     def run_sh(self, block):
         folder = self.copy(block)
         if not block.text.startswith("$ "):
-            run(["bash", "-eu", "-c", block.text], folder, self.environment, "running")
+            code = int(block.directives.get("exit", "0"))
+            run(["bash", "-eu", "-c", block.text], folder, self.environment, "running", code)
             return
         parts = re.split(r"^\$ ", block.text, flags=re.M)[1:]
         for part in parts:
@@ -268,6 +270,12 @@ class Runner:
                 return
             words = words[1:]
             program = words[0]
+        if program == "cltool" and words[1:]:
+            shown = run([str(self.build / "cltool"), words[1], "--help"], None, None, words[1])
+            for word in words[2:]:
+                if word.startswith("--") and word not in shown:
+                    raise Failure(f"cltool {words[1]}: no option {word}")
+            return
         if "/" not in program or re.match(r"(VENV|FOLDER)/", program):
             return
         path = self.build / program[6:] if program.startswith("build/") else self.root / program

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes models/ (make_models.c) and small files of data into the current folder.
 
+digits.onnx, labels.txt, heldout.npy, 00.png: those of examples/digits
 x.npy, rows.npy, big.npy    [8,3], [8,3] and [1000,3] float32
 images.npy, labels.npy      [800,1,28,28] float32 and [800] int64, classes 0 to 9
 train-*, t10k-* idx files   64 and 16 images of MNIST's form, black but for one spot
@@ -43,6 +44,8 @@ def main():
     os.makedirs("models/case/test_data_set_0")
     program = pathlib.Path(os.environ["CLG_BUILD_DIR"]) / "tests" / "docs" / "make_models"
     subprocess.run([program, "models"], check=True)
+    for name in ("digits.onnx", "labels.txt", "heldout.npy", "images/00.png"):
+        shutil.copy(f"examples/digits/{name}", ".")
     shutil.copy("models/linear.onnx", "models/case/model.onnx")
     numbers = np.random.default_rng(1)
     np.save("x.npy", numbers.random((8, 3), np.float32))

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-cp examples/digits/digits.onnx .
+cp examples/installed/predict.c .
