@@ -337,35 +337,16 @@ static bool has_ranking(const run *r, const shown *v)
  * another kind is an error if there is no score output, else a note. */
 static int check_ranking(run *r)
 {
-    char *problem = NULL;
-    size_t n = 0;
+    score_search search = {0};
     int code = CODE_DONE;
     if (r->options->top == 0) return CODE_DONE;
     for (size_t i = 0; i < r->n_values && code == CODE_DONE; i++) {
         shown *v = &r->values[i];
-        char *why = NULL;
         if (v->is_dump) continue;
-        if (clg_value_get_kind(v->table) != CLG_VALUE_TENSOR)
-            why = must_printf("it is %s", value_kind_name(clg_value_get_kind(v->table)));
-        else
-            v->n_classes = score_classes(clg_value_dtype(v->table), clg_value_rank(v->table),
-                                         clg_value_dims(v->table), &why);
-        if (why && !problem)
-            problem =
-                must_printf("output '%s' is not scores of classes: %s", printable(v->name), why);
-        else if (v->n_classes > 0 && !v->keys)
-            code = labels_check(&r->labels, v->name, v->n_classes);
-        n += v->n_classes > 0;
-        free(why);
+        v->n_classes = score_search_add(&search, v->name, v->table);
+        if (v->n_classes > 0 && !v->keys) code = labels_check(&r->labels, v->name, v->n_classes);
     }
-    if (code == CODE_DONE && n == 0) {
-        code = fail_usage("--top: %s", problem ? problem : "the model has no output");
-        fail_hint("without --top, a summary of each output");
-    } else if (code == CODE_DONE && problem) {
-        output_note("%s", problem);
-    }
-    free(problem);
-    return code;
+    return score_search_end(&search, code);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -85,6 +85,38 @@ size_t score_classes(clg_dtype dtype, size_t rank, const int64_t *dims, char **o
     return *out_why ? 0 : (size_t)n_classes;
 }
 
+size_t score_search_add(score_search *search, const char *name, const clg_value *output)
+{
+    char *why = NULL;
+    const clg_value_kind kind = clg_value_get_kind(output);
+    size_t n_classes = 0;
+    if (kind != CLG_VALUE_TENSOR)
+        why = must_printf("it is a %s", value_kind_name(kind));
+    else
+        n_classes = score_classes(clg_value_dtype(output), clg_value_rank(output),
+                                  clg_value_dims(output), &why);
+    search->n_found += n_classes > 0;
+    if (why && !search->problem)
+        search->problem =
+            must_printf("output '%s' is not scores of classes: %s", printable(name), why);
+    free(why);
+    return n_classes;
+}
+
+int score_search_end(score_search *search, int code)
+{
+    char *problem = search->problem;
+    if (code == CODE_DONE && search->n_found == 0) {
+        code = fail_usage("--top: %s", problem ? problem : "the model has no output");
+        fail_hint("without --top, a summary of each output");
+    } else if (code == CODE_DONE && problem) {
+        output_note("%s", problem);
+    }
+    free(problem);
+    search->problem = NULL;
+    return code;
+}
+
 size_t score_rows(const clg_value *scores)
 {
     return clg_value_rank(scores) < 2 ? 1 : (size_t)clg_value_dims(scores)[0];

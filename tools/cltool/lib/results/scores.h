@@ -28,6 +28,17 @@ int labels_check(const label_list *labels, const char *output, size_t n_classes)
  * Elements are floating-point, or of 8 bits as quantised scores are. Returns 0 for another tensor,
  * and in *out_why what is wrong, to be freed with free(). */
 size_t score_classes(clg_dtype dtype, size_t rank, const int64_t *dims, char **out_why);
+/* A search for score outputs among the outputs of a run. All zeros is a new one. */
+typedef struct score_search {
+    size_t n_found;
+    char *problem; /* of the first output that is none */
+} score_search;
+
+/* Returns the classes of an output; 0 if it is not a score output. */
+size_t score_search_add(score_search *search, const char *name, const clg_value *output);
+/* Ends the search, and returns `code`, or an error if there is no score output. Outputs that are
+ * none beside score outputs get a note. */
+int score_search_end(score_search *search, int code);
 /* Returns the number of rows that are ranked separately: the first dimension, or 1 for a tensor of
  * rank 0 or 1. */
 size_t score_rows(const clg_value *scores);
