@@ -54,7 +54,7 @@ typedef struct options {
     bool compare_random;
     /* bench, profile */
     const char *batch, *compare, *trace;
-    bool each;
+    bool each, suite;
     size_t runs, warmup, concurrency;
     bool has_warmup;
     /* tune */

@@ -75,10 +75,11 @@ static void convolve(feature_map *x, const char *layer, conv_shape s)
     net *n = x->net;
     const int64_t k = s.kernel, pad = k / 2;
     const int64_t dims[] = {s.channels, x->channels / s.groups, k, k};
+    const int64_t n_results = s.channels / s.groups; /* of an input */
     const double n_pixels = (double)(k * k);
     const char *inputs[5] = {x->value};
     inputs[1] = net_weights(n, net_name(n, "%s.weight", layer), 4, dims, (double)dims[1] * n_pixels,
-                            (double)(s.channels / s.groups) * n_pixels);
+                            (double)n_results * n_pixels);
     x->value = net_node(n, "Conv", layer, 2, inputs);
     net_set_ints(n, "kernel_shape", 2, (int64_t[]){k, k});
     net_set_ints(n, "strides", 2, (int64_t[]){s.stride, s.stride});
