@@ -20,7 +20,17 @@ add_custom_target(tool_commit_source
   BYPRODUCTS "${tool_generated}/tool_commit.c"
   COMMENT "Looking up the commit"
   VERBATIM)
-add_library(tool_generated STATIC "${tool_generated}/tool_commit.c")
+
+# Style and script of HTML pages.
+set(page_files "${tool_lib}/report/page.css" "${tool_lib}/report/page.js")
+add_custom_command(OUTPUT "${tool_generated}/page_files.c"
+  COMMAND "${CMAKE_COMMAND}" "-DFILES=${page_files}" "-DOUTPUT=${tool_generated}/page_files.c"
+    -P "${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake"
+  DEPENDS ${page_files} "${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake"
+  COMMENT "Embedding the files of pages"
+  VERBATIM)
+
+add_library(tool_generated STATIC "${tool_generated}/tool_commit.c" "${tool_generated}/page_files.c")
 add_dependencies(tool_generated tool_commit_source)
 target_include_directories(tool_generated PRIVATE ${tool_include_dirs})
 target_link_libraries(tool_generated PRIVATE clg_settings)

@@ -37,7 +37,7 @@ typedef struct options {
     bool list, measure, diagnose;
     /* inspect */
     bool ops, plan, shows_batch;
-    const char *dot;
+    const char *dot, *html; /* html: of profile too */
     /* run */
     const char *output, *labels;
     const char *boxes, *draw;

@@ -76,9 +76,9 @@ static char *cell_text(const bench_result *r, const struct column *c)
 {
     const double number = figure_of(r, c->figure);
     if (number == 0 || (r->left_out && c->figure != FIGURE_BATCH)) return must_copy("");
-    if (c->figure == FIGURE_THROUGHPUT) return must_copy(rate_text(number)); /* no exponent */
-    return c->digits > 0 ? must_printf("%.*g%s", c->digits, number * c->scale, c->unit)
-                         : must_printf("%.0f", number);
+    const double shown = number * c->scale;
+    return c->digits == 0 || shown >= 1000 ? must_printf("%.0f%s", shown, c->unit)
+                                           : must_printf("%.*g%s", c->digits, shown, c->unit);
 }
 
 /* Return whether results differ in their model or device, which then have a column. */
