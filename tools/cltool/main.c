@@ -161,6 +161,17 @@ static const command commands[] = {
      "driver, what passes is.\n"
      "Exits 1 when a kernel fails.",
      "cltool selftest --all --device gpu", cmd_selftest},
+    {"report", "[NAMES]", 0, SIZE_MAX,
+     OPTIONS_REPORT | OPTIONS_RUNS | OPTIONS_DEVICE | OPTIONS_FORCE,
+     "one file about this machine's devices, to attach to an issue",
+     "Properties of all devices, the diagnosis of OpenCL, and for each selected device (default: "
+     "each GPU, without one\n"
+     "the CPU) self-test, peaks and 'bench --suite' of the models NAMES (default: all), as JSON. "
+     "It "
+     "has no paths, no\n"
+     "ids of devices, and no names of the user and the machine: read it before you send it. Takes "
+     "minutes.",
+     "cltool report -o report.json", cmd_report},
     {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
      OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL | OPTIONS_FORCE,
      "compiled programs, kept on disk",

@@ -121,7 +121,8 @@ enum option_groups {
     OPTIONS_MERGE = 1u << 20,
     OPTIONS_GRADIENT = 1u << 21,
     OPTIONS_TRAIN = 1u << 22,
-    OPTIONS_NEW = 1u << 23
+    OPTIONS_NEW = 1u << 23,
+    OPTIONS_REPORT = 1u << 24
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */

@@ -4,6 +4,7 @@
  */
 #include "bench_result.h"
 
+#include "device_json.h"
 #include "tool_commit.h"
 
 #include <stdlib.h>
@@ -119,7 +120,7 @@ json_t *bench_result_json(const bench_result *r)
     return json;
 }
 
-static json_t *device_json(const bench_device *d)
+static json_t *short_device_json(const bench_device *d)
 {
     json_t *json =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "selector", output_json_text(d->selector),
@@ -127,13 +128,7 @@ static json_t *device_json(const bench_device *d)
                   "driver", output_json_text(d->driver), "opencl", output_json_text(d->opencl),
                   "global_mem_bytes", (json_int_t)d->memory_bytes);
     if (!d->is_measured) return json;
-    const clg_measurement *m = &d->peaks;
-    json_t *peaks =
-        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "fp32_gflops", m->fp32_gflops, "fp16_gflops",
-                  m->fp16_gflops, "memory_gbytes_per_s", m->memory_gbytes_per_s,
-                  "upload_gbytes_per_s", m->upload_gbytes_per_s, "download_gbytes_per_s",
-                  m->download_gbytes_per_s, "launch_us", m->launch_us);
-    (void)json_object_set_new(json, "measured", peaks);
+    (void)json_object_set_new(json, "measured", device_measurement_json(&d->peaks));
     return json;
 }
 
@@ -141,7 +136,7 @@ json_t *bench_environment_json(const bench_results *r)
 {
     json_t *devices = json_array();
     for (size_t i = 0; i < r->n_devices; i++)
-        (void)json_array_append_new(devices, device_json(&r->devices[i]));
+        (void)json_array_append_new(devices, short_device_json(&r->devices[i]));
     return json_pack("{s:s, s:s, s:o}", "version", clg_version(), "commit", tool_commit, "devices",
                      devices);
 }

@@ -41,7 +41,7 @@ typedef struct bench_results {
     bench_device *devices;
     size_t n_devices;
     bool names_models; /* tables have a column of models even where all are the same */
-} bench_results; /* all zeros is valid and empty */
+} bench_results;       /* all zeros is valid and empty */
 
 bench_result *bench_results_add(bench_results *r, bench_result one); /* takes its strings */
 /* Adds a device; returns it, valid until the next is added. */

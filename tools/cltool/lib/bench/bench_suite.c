@@ -65,12 +65,24 @@ static int check_options(const options *o)
     return engine_check(o);
 }
 
+static int choose_models(suite *s, const char *const *names, size_t n)
+{
+    int code = check_options(s->options);
+    for (size_t i = 0; suite_models[i] && n == 0; i++) s->models[s->n_models++] = suite_models[i];
+    for (size_t i = 0; i < n && code == CODE_DONE; i++) code = add_models(s, names[i]);
+    return code;
+}
+
+int bench_suite_check(const options *o, const char *const *names, size_t n)
+{
+    suite s = {.options = o};
+    return choose_models(&s, names, n);
+}
+
 static int prepare(suite *s, const char *const *names, size_t n)
 {
     const options *o = s->options;
-    int code = check_options(o);
-    for (size_t i = 0; suite_models[i] && n == 0; i++) s->models[s->n_models++] = suite_models[i];
-    for (size_t i = 0; i < n && code == CODE_DONE; i++) code = add_models(s, names[i]);
+    int code = choose_models(s, names, n);
     if (code == CODE_DONE && o->batch)
         code = option_sizes("--batch", o->batch, &s->batches, &s->n_batches);
     if (code == CODE_DONE && !o->batch) {

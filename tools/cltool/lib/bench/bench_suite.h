@@ -7,6 +7,8 @@
 
 #include "bench_result.h"
 
+/* Checks the options and names of bench_suite. */
+int bench_suite_check(const options *o, const char *const *names, size_t n);
 /* Measures models on one device, or with --each on each that -d selects, with the batch sizes of
  * --batch or 1 and 16. names: n words of names of models, joined by commas; n 0: all models. What
  * does not fit the memory of a device or a limit is left out, with the reason. So is what fails
