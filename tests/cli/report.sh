@@ -13,7 +13,7 @@ table_figures() { sed -E '6,$s/\| [^|]+/| X/g'; }
 
 echo "== a report"
 # The diagnosis shows this variable.
-export LD_LIBRARY_PATH=/home/someone/secret${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH=/people/someone/secret${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 show report mlp --runs 2 --batch 1,2 -d auto -o report.json -q
 report_keys <report.json
 echo "== without paths and names"
