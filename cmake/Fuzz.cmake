@@ -11,16 +11,10 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS "${fuzz_dir}/libfuzzer/fuzz_*.c")
 file(GLOB corpus_sources CONFIGURE_DEPENDS "${fuzz_dir}/libfuzzer/corpus_*.c")
 
 # The parts of cltool that targets call.
-file(GLOB_RECURSE fuzz_tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/lib/*.c")
-list(FILTER fuzz_tool_sources EXCLUDE REGEX "${clg_other_system}")
-add_library(fuzz_tool STATIC ${fuzz_tool_sources})
-target_include_directories(fuzz_tool PUBLIC
-  "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/command"
-  "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
-  "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
-  "${PROJECT_SOURCE_DIR}/tools/cltool/lib/results" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
-  "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/vision")
-target_link_libraries(fuzz_tool PRIVATE clg_settings PUBLIC clgraph_internal clg_jansson clg_stb clg_images m)
+add_library(fuzz_tool STATIC ${tool_lib_sources})
+target_include_directories(fuzz_tool PUBLIC ${tool_include_dirs})
+target_link_libraries(fuzz_tool
+  PRIVATE clg_settings PUBLIC tool_generated clgraph_internal clg_jansson clg_stb clg_images m)
 
 add_library(fuzz_targets_objects STATIC ${fuzz_sources} "${fuzz_dir}/libfuzzer/support.c")
 target_link_libraries(fuzz_targets_objects

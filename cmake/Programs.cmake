@@ -25,21 +25,13 @@ function(clg_add_manual)
 endfunction()
 
 if(CLG_BUILD_TOOLS)
-  file(GLOB_RECURSE tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/*.c")
-  list(FILTER tool_sources EXCLUDE REGEX "${clg_other_system}")
+  file(GLOB tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/*.c")
+  list(APPEND tool_sources ${tool_lib_sources})
   if(tool_sources)
     add_executable(cltool ${tool_sources})
-    target_include_directories(cltool PRIVATE
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/command"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/gradient"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/network"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/results"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/shards"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/train"
-      "${PROJECT_SOURCE_DIR}/tools/cltool/lib/vision")
+    target_include_directories(cltool PRIVATE ${tool_include_dirs})
     target_link_libraries(cltool PRIVATE
-      clg_settings clgraph clg_jansson clg_stb clg_images ZLIB::ZLIB Threads::Threads)
+      clg_settings tool_generated clgraph clg_jansson clg_stb clg_images ZLIB::ZLIB Threads::Threads)
     if(UNIX)
       target_link_libraries(cltool PRIVATE m)
     endif()

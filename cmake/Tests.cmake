@@ -277,8 +277,8 @@ foreach(area api conformance models)
 endforeach()
 clg_add_test_programs(faults fault)
 include(Fuzz)
-foreach(test api_train_reader unit_tool_suggestion unit_tool_text
-    unit_tool_vision)
+foreach(test api_train_reader unit_graph_layout unit_html unit_private_text unit_suite_models
+    unit_tool_suggestion unit_tool_text unit_tool_vision)
   target_link_libraries(test_${test} PRIVATE fuzz_tool) # the parts of cltool
 endforeach()
 clg_add_test_scripts(conformance device)

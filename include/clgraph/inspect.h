@@ -150,6 +150,27 @@ CLG_API CLG_MUST_USE clg_status clg_model_memory(const clg_model *model,
                                                  const clg_shape_override *shapes, size_t n_shapes,
                                                  clg_memory_estimate *out_estimate);
 
+/* Estimates of one node. */
+typedef struct clg_node_estimate {
+    double flops;             /* as clg_model_flops counts them; 0 where a shape is not known */
+    int64_t n_parameters;     /* elements of the float constants that it reads */
+    uint64_t parameter_bytes; /* of all constants that it reads */
+    /* Dtypes and shapes of its outputs: rank -1 or a dimension of -1 where it depends on data.
+     * Names are borrowed from the model, "" for an omitted output; dim_names are "". */
+    const clg_port *outputs;
+    size_t n_outputs;
+} clg_node_estimate;
+/* Estimates each node of a model, in the order of clg_model_nodes, for the graph as loaded and
+ * without a device. The array is freed by clg_node_estimate_list_free; the model must outlive it.
+ * shapes and errors: as in clg_model_flops. */
+CLG_API CLG_MUST_USE clg_status clg_model_node_estimates(const clg_model *model,
+                                                         const clg_shape_override *shapes,
+                                                         size_t n_shapes,
+                                                         clg_node_estimate **out_estimates,
+                                                         size_t *out_n_estimates);
+/* Frees a list of estimates; accepts NULL. */
+CLG_API void clg_node_estimate_list_free(clg_node_estimate *estimates, size_t n_estimates);
+
 /* A value that does not carry the batch. */
 #define CLG_BATCH_NONE (-1)
 

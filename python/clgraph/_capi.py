@@ -284,6 +284,16 @@ class clg_shape_override(Structure):
     ]
 
 
+class clg_node_estimate(Structure):
+    _fields_ = [
+        ("flops", c_double),
+        ("n_parameters", c_int64),
+        ("parameter_bytes", c_uint64),
+        ("outputs", c_void_p),
+        ("n_outputs", c_size_t),
+    ]
+
+
 class clg_batch_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -676,12 +686,14 @@ FUNCTIONS = {
     "clg_model_n_initializers": (c_size_t, [c_void_p]),
     "clg_model_n_inputs": (c_size_t, [c_void_p]),
     "clg_model_n_outputs": (c_size_t, [c_void_p]),
+    "clg_model_node_estimates": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
     "clg_model_nodes": (c_int, [c_void_p, c_void_p, c_void_p]),
     "clg_model_output": (c_void_p, [c_void_p, c_size_t]),
     "clg_model_replace_initializers": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "clg_model_save": (c_int, [c_void_p, c_char_p, c_void_p]),
     "clg_model_save_memory": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_name_matches": (c_bool, [c_char_p, c_char_p]),
+    "clg_node_estimate_list_free": (None, [c_void_p, c_size_t]),
     "clg_node_list_free": (None, [c_void_p, c_size_t]),
     "clg_npy_reader_dims": (c_void_p, [c_void_p]),
     "clg_npy_reader_dtype": (c_int, [c_void_p]),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements clg_model_flops, clg_model_memory and clg_model_batch: what follows from the shapes of
- * a model's graph as loaded, without a device.
+ * Implements clg_model_flops, clg_model_memory, clg_model_node_estimates and clg_model_batch: what
+ * follows from the shapes of a model's graph as loaded, without a device.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -11,6 +11,7 @@
 
 #include <clgraph/inspect.h>
 
+#include <stddef.h>
 #include <string.h>
 
 static clg_status find_input(const graph *g, const char *name, size_t *out_index)
@@ -212,6 +213,88 @@ clg_status clg_model_memory(const clg_model *model, const clg_shape_override *sh
     clg_status status = estimate(model->graph, facts, &ours);
     ops_facts_free(facts, model->graph->n_values);
     return status == CLG_OK ? api_write_result(__func__, &ours, sizeof ours, out_estimate) : status;
+}
+
+/* ---- each node ------------------------------------------------------------------------------- */
+
+/* The list that callers get: they see `items`, whose ports are in `memory`. */
+typedef struct estimate_list {
+    arena memory;
+    clg_node_estimate items[];
+} estimate_list;
+
+static estimate_list *list_of(clg_node_estimate *items)
+{
+    return (estimate_list *)(void *)((char *)items - offsetof(estimate_list, items));
+}
+
+void clg_node_estimate_list_free(clg_node_estimate *estimates, size_t n_estimates)
+{
+    (void)n_estimates;
+    if (!estimates) return;
+    arena_deinit(&list_of(estimates)->memory);
+    memory_free(list_of(estimates));
+}
+
+static clg_port describe_output(const graph *g, const value_fact *facts, value_id v)
+{
+    clg_port port = {.name = "", .rank = RANK_UNKNOWN};
+    for (int d = 0; d < CLG_MAX_RANK; d++) port.dim_names[d] = "";
+    if (v == VALUE_NONE) return port;
+    port.name = g->values[v].name;
+    port.kind = facts[v].kind;
+    port.dtype = facts[v].dtype;
+    port.key_dtype = facts[v].key_dtype;
+    port.rank = facts[v].dims.rank;
+    for (int d = 0; d < port.rank; d++) {
+        const int64_t dim = facts[v].dims.dims[d];
+        port.dims[d] = dim == DIM_UNKNOWN ? -1 : dim;
+    }
+    return port;
+}
+
+static clg_status estimate_node(arena *memory, const graph *g, const node *n,
+                                const value_fact *facts, clg_node_estimate *out)
+{
+    clg_port *outputs = arena_alloc(memory, n->n_outputs, sizeof *outputs);
+    if (!outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n->n_outputs; i++) outputs[i] = describe_output(g, facts, n->outputs[i]);
+    *out = (clg_node_estimate){
+        .flops = flops_of_node(n, facts), .outputs = outputs, .n_outputs = n->n_outputs};
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        const tensor *t = n->inputs[i] == VALUE_NONE ? NULL : g->values[n->inputs[i]].constant;
+        if (!t) continue;
+        out->parameter_bytes += t->size_bytes;
+        if (dtype_is_float(t->dtype)) out->n_parameters += t->n_elements;
+    }
+    return CLG_OK;
+}
+
+clg_status clg_model_node_estimates(const clg_model *model, const clg_shape_override *shapes,
+                                    size_t n_shapes, clg_node_estimate **out_estimates,
+                                    size_t *out_n_estimates)
+{
+    API_REQUIRE(out_estimates);
+    API_REQUIRE(out_n_estimates);
+    *out_estimates = NULL;
+    *out_n_estimates = 0;
+    API_REQUIRE(model);
+    if (n_shapes > 0) API_REQUIRE(shapes);
+    const graph *g = model->graph;
+    value_fact *facts;
+    CLG_TRY(infer(g, shapes, n_shapes, &facts));
+    estimate_list *list = memory_zalloc(1, sizeof *list + g->n_nodes * sizeof(clg_node_estimate));
+    clg_status status = list ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_nodes && status == CLG_OK; i++)
+        status = estimate_node(&list->memory, g, &g->nodes[i], facts, &list->items[i]);
+    ops_facts_free(facts, g->n_values);
+    if (status == CLG_OK) {
+        *out_estimates = list->items;
+        *out_n_estimates = g->n_nodes;
+    } else if (list) {
+        clg_node_estimate_list_free(list->items, g->n_nodes);
+    }
+    return status;
 }
 
 /* ---- the batch ------------------------------------------------------------------------------- */

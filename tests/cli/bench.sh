@@ -6,19 +6,14 @@
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy
 
-# Numbers differ from run to run: each is an N.
-any() {
-  sed -E -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? ?(k|M|G)?B\b/N/g' -e 's/digest [0-9a-f]+/digest HEX/' -e 's/device [0-9]+:[0-9]+/device P:D/' \
-    -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?( [kMG]FLOP)?/N/g' -e 's/N FLOP/N/; s/ +/ /g' -e 's/fpN/fp32/g'
-}
 digest() { "$CLTOOL" bench digits.onnx -i heldout.npy -q --json --warmup 0 "$@" | sed -nE 's/.*"outputs_digest": "(.*)".*/\1/p'; }
 
-show any -- bench digits.onnx --runs 3
-show any -- bench digits.onnx -i heldout.npy --runs 2 --warmup 0 -q
-show any -- bench digits.onnx --runs 2 --batch 1,4 -q
-show any -- bench digits.onnx --runs 2 --concurrency 2 -q
-show any -- bench digits.onnx --runs 2 --each -q
-show any -- bench digits.onnx --runs 2 --compare auto -q
+show bench_figures -- bench digits.onnx --runs 3
+show bench_figures -- bench digits.onnx -i heldout.npy --runs 2 --warmup 0 -q
+show bench_figures -- bench digits.onnx --runs 2 --batch 1,4 -q
+show bench_figures -- bench digits.onnx --runs 2 --concurrency 2 -q
+show bench_figures -- bench digits.onnx --runs 2 --each -q
+show bench_figures -- bench digits.onnx --runs 2 --compare auto -q
 echo "== JSON"
 show json_keys -- bench digits.onnx --runs 2 --json -q
 show json_keys -- bench digits.onnx --runs 2 --batch 2,3 --json -q
@@ -32,10 +27,24 @@ echo "== faults"
 fixed_graph() { relu_graph 2 3; }
 onnx_model fixed_graph >fixed.onnx
 show bench fixed.onnx --batch 4 -q
-show any -- bench fixed.onnx --batch 2 -q --runs 1
+show bench_figures -- bench fixed.onnx --batch 2 -q --runs 1
 show bench digits.onnx --batch 0 -q
 show bench digits.onnx --batch 1,,2 -q
 show bench digits.onnx --batch 1,2 --compare auto -q
 show bench digits.onnx --compare cpu@half -q
 show bench nothing.onnx
+show bench
+show bench digits.onnx more -q
+show bench digits.onnx -o results.txt -q
+
+echo "== files of results"
+show bench_figures -- bench digits.onnx --runs 2 --batch 1,4 --measure -q -o results.md
+bench_figures <results.md
+"$CLTOOL" bench digits.onnx --runs 2 --batch 1,4 -q -o results.csv >/dev/null
+head -n 1 results.csv
+awk -F, '{ print NF, $6, $7, $8, ($9 > 0) && ($9 <= $10) && ($10 <= $11) }' results.csv
+"$CLTOOL" bench digits.onnx --runs 2 --batch 1,4 -q -o results.json >/dev/null
+json_keys <results.json
+show bench digits.onnx --runs 2 -q -o results.csv
+show bench digits.onnx --runs 2 -q -o no-folder/results.csv
 finish

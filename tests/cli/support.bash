@@ -54,6 +54,15 @@ log_figures() { sed -E 's/:-?[0-9][0-9.e-]*/:N/g'; }
 # Times and rates of 'cltool predict'.
 predict_figures() { sed -E 's/ in [0-9.e-]+ s, [0-9.]+ a second/ in N s, N a second/' | idle; }
 
+# Numbers of 'cltool bench', which differ from run to run: each is an N.
+bench_figures() {
+  sed -E -e '/^(clgraph|- clgraph) /s/.*/VERSION/' -e 's/^- device [0-9]+:[0-9]+, .*/- device P:D, NAME (PLATFORM)/' \
+    -e '/^(- )?peak of/s/of [0-9]+:[0-9]+/of P:D/' -e 's/, fp16 [0-9]+ GFLOP\/s//' -e 's/ p(50|90|99) ms/ pNN ms/g' \
+    -e 's/^(\| *)?[0-9]+:[0-9]+ /\1P:D /' \
+    -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? ?(k|M|G)?B\b/N/g' -e 's/digest [0-9a-f]+/digest HEX/' -e 's/device [0-9]+:[0-9]+/device P:D/' \
+    -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?( [kMG]FLOP)?/N/g' -e 's/N FLOP/N/; s/ +/ /g' -e 's/fpN/fp32/g'
+}
+
 # Sizes as text, which differ between devices.
 size_figures() { sed -E 's/[0-9.]+ [kMG]?B/N B/'; }
 

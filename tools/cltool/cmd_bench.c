@@ -5,6 +5,8 @@
  */
 #include "cltool.h"
 
+#include "bench_run.h"
+#include "bench_suite.h"
 #include "compare.h"
 #include "host.h"
 #include "measure.h"
@@ -13,20 +15,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Results of one device with one batch size. */
-typedef struct bench_result {
-    char *device, *selector;
-    size_t batch, runs;
-    double load_ms, first_run_ms;
-    const char *precision;
-    time_stats latency, device_time;
-    bool has_device_time;
-    double elapsed_ms, throughput, flops; /* throughput: rows per second; flops: of one run */
-    uint64_t peak_rss_bytes, device_bytes, steps; /* steps: kernels and CLBlast calls of one run */
-    uint64_t weight_bytes, slab_bytes, live_bytes, io_bytes;
-    uint64_t digest;
-} bench_result;
 
 typedef struct comparison_result {
     bool is_done;
@@ -44,158 +32,11 @@ typedef struct bench {
     input_set inputs;
     size_t *batches, n_batches;
     device_choice choice;
-    bench_result *results;
-    size_t n_results;
+    bench_results results;
     comparison_result compared;
 } bench;
 
-/* ---- one result ------------------------------------------------------------------------------ */
-
-static int count_flops(const bench *b, const input_set *inputs, double *out_flops)
-{
-    size_t n;
-    clg_shape_override *shapes = inputs_shapes(inputs, &n);
-    clg_status status = clg_model_flops(b->engine.model, shapes, n, out_flops);
-    free(shapes);
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
-}
-
-static uint64_t n_launched(const clg_context *context)
-{
-    clg_counters counters = {.struct_size = sizeof counters};
-    return clg_context_counters(context, &counters) == CLG_OK
-               ? counters.kernels_launched + counters.blas_calls
-               : 0;
-}
-
-/* Measures the time of the first run and computes the digest of its outputs. Then runs once more to
- * count launched kernels and CLBlast calls. */
-static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
-{
-    clg_value **outputs;
-    int code = measure_once(b->engine.session, inputs, b->engine.model, &r->first_run_ms);
-    if (code == CODE_DONE) code = outputs_fetch(b->engine.session, b->engine.model, &outputs);
-    if (code != CODE_DONE) return code;
-    r->digest = outputs_digest(outputs, b->engine.model).state;
-    outputs_free(outputs, b->engine.model);
-    uint64_t before = n_launched(b->engine.context);
-    code = measure_once(b->engine.session, inputs, b->engine.model, NULL);
-    r->steps = n_launched(b->engine.context) - before;
-    return code;
-}
-
-/* Measures the time that the device is busy during a run, in a session with profiling. */
-static int measure_device_time(const bench *b, clg_session *session, const input_set *inputs,
-                               bench_result *r)
-{
-    times sums = {0};
-    int code = CODE_DONE;
-    for (size_t i = 0; i < 6 && code == CODE_DONE; i++) {
-        clg_step_profile *steps;
-        size_t n;
-        double sum_us = 0;
-        code = measure_once(session, inputs, b->engine.model, NULL);
-        if (code != CODE_DONE) break;
-        clg_status status = clg_session_profile(session, &steps, &n);
-        if (status != CLG_OK) {
-            code = fail_status(status, STAGE_WORK, NULL);
-            break;
-        }
-        for (size_t k = 0; k < n; k++) sum_us += steps[k].duration_us;
-        clg_session_profile_free(steps, n);
-        if (i > 0) times_add(&sums, sum_us / 1e3);
-    }
-    r->device_time = times_stats(&sums);
-    r->has_device_time = sums.count > 0;
-    times_free(&sums);
-    return code;
-}
-
-/* Measures the device time of each batch size in a separate context with profiling. No other
- * context is open meanwhile, so that the weights are on the device only once. */
-static int measure_device_times(bench *b, bench_result *results)
-{
-    clg_context *context = NULL;
-    clg_session *session = NULL;
-    const clg_device_info device = {.selector = results->selector};
-    int code = engine_open_context(b->options, &device, true, &context);
-    if (code == CODE_DONE)
-        code = engine_create_session(b->options, context, b->engine.model, &session);
-    for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++) {
-        input_set inputs;
-        code = inputs_with_batch(&b->inputs, b->batches[i], &inputs);
-        if (code == CODE_DONE) code = measure_device_time(b, session, &inputs, &results[i]);
-        inputs_free(&inputs);
-    }
-    clg_session_free(session);
-    clg_context_free(context);
-    return code;
-}
-
-static int measure_memory(const bench *b, bench_result *r)
-{
-    clg_counters counters = {.struct_size = sizeof counters};
-    clg_memory_estimate memory = {.struct_size = sizeof memory};
-    clg_status status = clg_context_counters(b->engine.context, &counters);
-    if (status == CLG_OK) status = clg_session_memory(b->engine.session, &memory);
-    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    r->peak_rss_bytes = peak_rss_bytes();
-    r->device_bytes = counters.device_bytes_peak;
-    r->weight_bytes = memory.weight_bytes;
-    r->slab_bytes = memory.slab_bytes;
-    r->live_bytes = memory.live_bytes;
-    r->io_bytes = memory.io_bytes;
-    return CODE_DONE;
-}
-
-/* Returns the selectors or ids of the engine's devices, joined by commas; freed by the caller. */
-static char *name_devices(const engine *e, bool by_id)
-{
-    const size_t n = e->n_contexts ? e->n_contexts : 1;
-    char *names = must_copy("");
-    for (size_t i = 0; i < n; i++) {
-        const clg_device_info *d = clg_context_device(e->contexts ? e->contexts[i] : e->context);
-        char *longer = must_printf("%s%s%s", names, i ? "," : "", by_id ? d->id : d->selector);
-        free(names);
-        names = longer;
-    }
-    return names;
-}
-
-static int measure_batch(bench *b, size_t batch)
-{
-    input_set inputs;
-    variations varied = {0};
-    times measured = {0};
-    bench_result r = {.device = name_devices(&b->engine, true),
-                      .selector = name_devices(&b->engine, false),
-                      .batch = batch,
-                      .precision = engine_precision(b->engine.session),
-                      .load_ms = b->engine.load_ms};
-    load how = {.warmup = b->options->has_warmup ? b->options->warmup : 3,
-                .runs = b->options->runs,
-                .concurrency = b->options->concurrency > 0 ? b->options->concurrency : 1};
-    int code = inputs_with_batch(&b->inputs, batch, &inputs);
-    if (code == CODE_DONE) code = variations_make(&inputs, &varied);
-    if (code == CODE_DONE) code = count_flops(b, &inputs, &r.flops);
-    if (code == CODE_DONE) code = first_runs(b, &inputs, &r);
-    if (code == CODE_DONE)
-        code = measure_load(b->engine.session, &varied, b->engine.model, &how, &measured,
-                            &r.elapsed_ms);
-    if (code == CODE_DONE) {
-        r.runs = measured.count;
-        r.latency = times_stats(&measured);
-        r.throughput = how.concurrency > 1 ? (double)(batch * r.runs) * 1e3 / r.elapsed_ms
-                                           : (double)batch * 1e3 / r.latency.median;
-        code = measure_memory(b, &r);
-    }
-    b->results = must_resize(b->results, b->n_results + 1, sizeof *b->results);
-    b->results[b->n_results++] = r;
-    times_free(&measured);
-    variations_free(&varied);
-    inputs_free(&inputs);
-    return code;
-}
+/* ---- one device ------------------------------------------------------------------------------ */
 
 /* Opens one device; NULL: all that -d selects, for a session over them. */
 static int open_device(bench *b, const clg_device_info *device, double model_ms)
@@ -221,16 +62,47 @@ static void close_device(bench *b)
     b->engine = (engine){.model = b->engine.model, .model_path = b->engine.model_path};
 }
 
+/* Adds the devices of the session to those that results were measured with, and measures the peaks
+ * of a single one with --measure. */
+static int describe_devices(bench *b)
+{
+    const engine *e = &b->engine;
+    const size_t n = e->contexts ? e->n_contexts : 1;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++) {
+        clg_context *context = e->contexts ? e->contexts[i] : e->context;
+        bench_device *d = bench_results_add_device(&b->results, clg_context_device(context));
+        if (b->options->measure) code = bench_device_measure(d, context);
+    }
+    return code;
+}
+
+static int measure_batch(bench *b, size_t batch)
+{
+    bench_result r;
+    const bool is_one = b->engine.n_contexts <= 1;
+    const int code =
+        bench_measure(b->options, &b->engine, b->engine.model_path, &b->inputs, batch, &r);
+    if (is_one)
+        r.peak_gflops =
+            bench_device_peak(&b->results.devices[b->results.n_devices - 1], r.precision);
+    (void)bench_results_add(&b->results, r);
+    return code;
+}
+
 static int measure_device(bench *b, const clg_device_info *device, double model_ms)
 {
-    size_t first = b->n_results;
+    size_t first = b->results.count;
     int code = open_device(b, device, model_ms);
+    if (code == CODE_DONE) code = describe_devices(b);
     for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++)
         code = measure_batch(b, b->batches[i]);
     if (code == CODE_DONE) engine_note_parts(b->options, b->engine.session);
     const bool is_one = b->engine.n_contexts <= 1;
     close_device(b);
-    return code == CODE_DONE && is_one ? measure_device_times(b, &b->results[first]) : code;
+    if (code != CODE_DONE || !is_one) return code;
+    return bench_measure_device_times(b->options, b->engine.model, &b->inputs,
+                                      &b->results.items[first], b->n_batches);
 }
 
 /* ---- two devices in alternation -------------------------------------------------------------- */
@@ -304,11 +176,12 @@ static int compare_devices(bench *b, const options *other, const clg_device_info
     if (code == CODE_DONE) code = run_in_turn(b, session, &varied, &mine, &theirs);
     if (code == CODE_DONE) code = compare_outputs(b, session, c);
     if (code == CODE_DONE) {
-        b->results[0].latency = times_stats(&mine);
-        b->results[0].runs = mine.count;
-        b->results[0].throughput = (double)b->results[0].batch * 1e3 / b->results[0].latency.median;
+        b->results.items[0].latency = times_stats(&mine);
+        b->results.items[0].runs = mine.count;
+        b->results.items[0].throughput =
+            (double)b->results.items[0].batch * 1e3 / b->results.items[0].latency.median;
         c->latency = times_stats(&theirs);
-        c->speedup = b->results[0].latency.median / c->latency.median;
+        c->speedup = b->results.items[0].latency.median / c->latency.median;
         c->is_done = true;
     }
     times_free(&mine);
@@ -346,7 +219,7 @@ static int compare(bench *b)
 
 static const bench_result *result_of(const bench *b, size_t device, size_t batch)
 {
-    return &b->results[device * b->n_batches + batch];
+    return &b->results.items[device * b->n_batches + batch];
 }
 
 static size_t fastest(const bench *b, size_t n_devices, size_t batch)
@@ -361,7 +234,7 @@ static size_t fastest(const bench *b, size_t n_devices, size_t batch)
 /* Returns the line that names the fastest batch size or device; the caller frees it with free(). */
 static char *summary(const bench *b)
 {
-    size_t n_devices = b->n_results / b->n_batches, best_batch = 0;
+    size_t n_devices = b->results.count / b->n_batches, best_batch = 0;
     if (n_devices == 1) {
         for (size_t i = 1; i < b->n_batches; i++) {
             if (result_of(b, 0, i)->throughput > result_of(b, 0, best_batch)->throughput)
@@ -384,58 +257,34 @@ static char *summary(const bench *b)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static json_t *latency_json(const time_stats *t)
-{
-    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "min", t->min, "median", t->median, "p90", t->p90,
-                     "p99", t->p99, "mean", t->mean);
-}
-
-static json_t *result_json(const bench *b, const bench_result *r)
-{
-    char hex[24];
-    (void)snprintf(hex, sizeof hex, "%016llx", (unsigned long long)r->digest);
-    json_t *device_ms = NULL; /* of several devices there is none */
-    if (r->has_device_time)
-        device_ms =
-            json_pack("{s:f, s:f}", "min", r->device_time.min, "median", r->device_time.median);
-    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o*, s:f, s:f, s:f, s:I, s:I, s:I, "
-                     "s:I, s:I, s:I, "
-                     "s:I, s:s}",
-                     "model", output_json_text(b->engine.model_path), "device",
-                     output_json_text(r->device), "precision", r->precision, "batch",
-                     (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms,
-                     "first_run_ms", r->first_run_ms, "latency_ms", latency_json(&r->latency),
-                     "device_ms", device_ms, "throughput_per_s", r->throughput, "flops", r->flops,
-                     "gflops_per_s", r->flops / (r->latency.median * 1e6), "peak_rss_bytes",
-                     (json_int_t)r->peak_rss_bytes, "device_bytes", (json_int_t)r->device_bytes,
-                     "weight_bytes", (json_int_t)r->weight_bytes, "slab_bytes",
-                     (json_int_t)r->slab_bytes, "live_bytes", (json_int_t)r->live_bytes, "io_bytes",
-                     (json_int_t)r->io_bytes, "steps", (json_int_t)r->steps, "outputs_digest", hex);
-}
-
 static json_t *comparison_json(const comparison_result *c)
 {
     return json_pack("{s:o, s:s, s:o, s:f, s:o, s:o, s:b}", "device", output_json_text(c->device),
-                     "precision", c->precision, "latency_ms", latency_json(&c->latency), "speedup",
-                     c->speedup, "max_abs_diff", output_json_real(c->max_abs), "max_rel_diff",
-                     output_json_real(c->max_rel), "holds", c->holds);
+                     "precision", c->precision, "latency_ms", bench_latency_json(&c->latency),
+                     "speedup", c->speedup, "max_abs_diff", output_json_real(c->max_abs),
+                     "max_rel_diff", output_json_real(c->max_rel), "holds", c->holds);
 }
 
-static int print_json(const bench *b)
+static json_t *document_of(const bench *b)
 {
-    json_t *json = result_json(b, &b->results[0]);
-    if (b->n_results > 1 || b->options->each) {
+    json_t *json = bench_result_json(&b->results.items[0]);
+    if (b->results.count > 1 || b->options->each) {
         char *text = summary(b);
         json_t *list = json_array();
-        for (size_t i = 0; i < b->n_results; i++)
-            (void)json_array_append_new(list, result_json(b, &b->results[i]));
+        for (size_t i = 0; i < b->results.count; i++)
+            (void)json_array_append_new(list, bench_result_json(&b->results.items[i]));
         json_decref(json);
         json = json_pack("{s:o, s:s}", "results", list, "verdict", text);
         free(text);
     }
     if (b->compared.is_done)
         (void)json_object_set_new(json, "compare", comparison_json(&b->compared));
-    return output_json(json);
+    if (b->options->measure) {
+        json_t *environment = bench_environment_json(&b->results);
+        (void)json_object_update(json, environment);
+        json_decref(environment);
+    }
+    return json;
 }
 
 static void print_one(const bench *b, const bench_result *r)
@@ -449,7 +298,10 @@ static void print_one(const bench *b, const bench_result *r)
         (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median,
                      r->device_time.min, (unsigned long long)r->steps);
     (void)printf("  throughput  %s a second, %.3g GFLOP/s at %s a run\n", rate_text(r->throughput),
-                 r->flops / (t->median * 1e6), flops_text(r->flops));
+                 bench_result_gflops(r), flops_text(r->flops));
+    if (r->peak_gflops > 0)
+        (void)printf("  of peak     %.1f%% of %.0f GFLOP/s\n", 100 * bench_result_share(r),
+                     r->peak_gflops);
     (void)printf("  start       load %.4g ms, first run %.4g ms\n", r->load_ms, r->first_run_ms);
     (void)printf("  memory      %s on the device, %s of the process at most\n",
                  bytes_text((double)r->device_bytes), bytes_text((double)r->peak_rss_bytes));
@@ -458,35 +310,19 @@ static void print_one(const bench *b, const bench_result *r)
 
 static void print_many(const bench *b)
 {
-    static const char *const headers[] = {"device",     ">batch",   ">runs",
-                                          ">median ms", ">p90 ms",  ">on device ms",
-                                          ">a second",  ">GFLOP/s", ">first run ms"};
     char *text = summary(b);
-    table t;
-    table_begin(&t, 9, headers);
-    for (size_t i = 0; i < b->n_results; i++) {
-        const bench_result *r = &b->results[i];
-        table_cell(&t, MARK_NONE, "%s", r->selector);
-        table_cell(&t, MARK_NONE, "%zu", r->batch);
-        table_cell(&t, MARK_NONE, "%zu", r->runs);
-        table_cell(&t, MARK_NONE, "%.4g", r->latency.median);
-        table_cell(&t, MARK_NONE, "%.4g", r->latency.p90);
-        table_cell(&t, MARK_NONE, "%.4g", r->device_time.median);
-        table_cell(&t, MARK_NONE, "%s", rate_text(r->throughput));
-        table_cell(&t, MARK_NONE, "%.3g", r->flops / (r->latency.median * 1e6));
-        table_cell(&t, MARK_NONE, "%.4g", r->first_run_ms);
-    }
-    table_print(&t, stdout, 0);
+    if (b->options->measure) bench_print_environment(&b->results);
+    bench_print_table(&b->results);
     (void)printf("%s\n", text);
     free(text);
 }
 
 static void print_text(const bench *b)
 {
-    if (b->n_results > 1 || b->options->each) {
+    if (b->results.count > 1 || b->options->each) {
         print_many(b);
     } else {
-        print_one(b, &b->results[0]);
+        print_one(b, &b->results.items[0]);
     }
     const comparison_result *c = &b->compared;
     if (!c->is_done) return;
@@ -536,11 +372,7 @@ static int run_all(bench *b)
 
 static void release(bench *b)
 {
-    for (size_t i = 0; i < b->n_results; i++) {
-        free(b->results[i].device);
-        free(b->results[i].selector);
-    }
-    free(b->results);
+    bench_results_free(&b->results);
     free(b->compared.device);
     free(b->compared.selector);
     free(b->batches);
@@ -549,17 +381,57 @@ static void release(bench *b)
     engine_close(&b->engine);
 }
 
-int cmd_bench(const options *o)
+/* Writes the results to -o and prints them; document: as JSON, which is released. */
+static int give_results(const options *o, const bench_results *r, json_t *document)
+{
+    int code = CODE_DONE;
+    if (o->output) code = bench_file_write(o->output, r, document);
+    if (code == CODE_DONE && o->json) return output_json(document);
+    json_decref(document);
+    return code;
+}
+
+static int bench_model(const options *o)
 {
     bench b = {.options = o};
     int code = prepare(&b);
     if (code == CODE_DONE) code = run_all(&b);
-    if (code == CODE_DONE && o->json) {
-        code = print_json(&b);
-    } else if (code == CODE_DONE) {
-        print_text(&b);
-    }
+    if (code == CODE_DONE) code = give_results(o, &b.results, document_of(&b));
+    if (code == CODE_DONE && !o->json) print_text(&b);
     if (code == CODE_DONE && b.compared.is_done && !b.compared.holds) code = CODE_WORK;
     release(&b);
     return code;
+}
+
+/* Measures built-in models; prints what there is also when one of them failed. */
+static int bench_built_in(const options *o)
+{
+    bench_results r = {0};
+    const int measured = bench_suite(o, o->arguments, o->n_arguments, &r);
+    int code = measured;
+    if (r.count > 0 && code != CODE_INTERRUPTED) {
+        if (!o->json) {
+            bench_print_environment(&r);
+            (void)putchar('\n');
+            bench_print_table(&r);
+        }
+        code = give_results(o, &r, bench_suite_json(&r));
+    }
+    bench_results_free(&r);
+    return measured != CODE_DONE ? measured : code;
+}
+
+int cmd_bench(const options *o)
+{
+    if (!o->suite && o->n_arguments != 1) {
+        const int code = o->n_arguments == 0
+                             ? fail_usage("'cltool bench' needs a MODEL, or --suite")
+                             : fail_usage("'cltool bench' does not know what to do with '%s'",
+                                          printable(o->arguments[1]));
+        fail_hint("'cltool bench --help'");
+        return code;
+    }
+    const int code = o->output ? bench_file_check(o->output, o->force) : CODE_DONE;
+    if (code != CODE_DONE) return code;
+    return o->suite ? bench_built_in(o) : bench_model(o);
 }

@@ -4,6 +4,7 @@
  */
 #include "cltool.h"
 
+#include "device_json.h"
 #include "engine.h"
 #include "output.h"
 
@@ -17,11 +18,6 @@ typedef struct finding {
     clg_measurement measured;
     bool is_measured;
 } finding;
-
-static const char *class_name(clg_kernel_class kernels)
-{
-    return kernels == CLG_KERNELS_SIMD ? "simd" : "simt";
-}
 
 static int measure(const clg_device_info *device, finding *f)
 {
@@ -52,43 +48,12 @@ static finding examine(const options *o, clg_device_info *device)
     return f;
 }
 
-static json_t *quirk_list(const char *names)
+static json_t *found_json(const clg_device_info *d, const finding *f)
 {
-    json_t *list = json_array();
-    char *copy = must_copy(names), *rest = copy, *name;
-    while ((name = split_next(&rest, ',')) != NULL) {
-        name += strspn(name, " ");
-        if (name[0]) (void)json_array_append_new(list, output_json_text(name));
-    }
-    free(copy);
-    return list;
-}
-
-static json_t *measurement_json(const clg_measurement *m)
-{
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "fp32_gflops", m->fp32_gflops, "fp16_gflops",
-                     m->fp16_gflops, "memory_gbytes_per_s", m->memory_gbytes_per_s,
-                     "upload_gbytes_per_s", m->upload_gbytes_per_s, "download_gbytes_per_s",
-                     m->download_gbytes_per_s, "launch_us", m->launch_us);
-}
-
-static json_t *device_json(const clg_device_info *d, const finding *f)
-{
-    json_t *json =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:b, s:b, s:b, "
-                  "s:b, s:b, s:b, s:b, s:o, s:o}",
-                  "selector", d->selector, "id", output_json_text(d->id), "platform",
-                  output_json_text(d->platform), "name", output_json_text(d->name), "vendor",
-                  output_json_text(d->vendor), "kind", clg_device_kind_name(d->kind), "class",
-                  class_name(d->kernel_class), "driver", output_json_text(d->driver), "opencl",
-                  output_json_text(d->opencl_version), "compute_units",
-                  (json_int_t)d->compute_units, "global_mem_bytes", (json_int_t)d->global_mem_bytes,
-                  "max_alloc_bytes", (json_int_t)d->max_alloc_bytes, "fp16", d->fp16, "fp64",
-                  d->fp64, "subgroups", d->subgroups, "int8_dot", d->int8_dot, "matrix", d->matrix,
-                  "unified_memory", d->unified_memory, "default", d->is_default, "quirks",
-                  quirk_list(d->quirks), "auto", output_json_text(d->auto_reason));
+    json_t *json = device_json(d, true);
     if (f->problem) (void)json_object_set_new(json, "problem", output_json_text(f->problem));
-    if (f->is_measured) (void)json_object_set_new(json, "measured", measurement_json(&f->measured));
+    if (f->is_measured)
+        (void)json_object_set_new(json, "measured", device_measurement_json(&f->measured));
     return json;
 }
 
@@ -158,7 +123,8 @@ static void print_device(const clg_device_info *d, const finding *f)
     print_row("id", "%s", printable(d->id));
     print_row("platform", "%s, %s", printable(d->platform), printable(d->opencl_version));
     print_row("vendor", "%s, driver %s", printable(d->vendor), printable(d->driver));
-    print_row("kind", "%s, kernels %s", clg_device_kind_name(d->kind), class_name(d->kernel_class));
+    print_row("kind", "%s, kernels %s", clg_device_kind_name(d->kind),
+              device_class_name(d->kernel_class));
     print_row("compute", "%u unit%s at %u MHz", d->compute_units, d->compute_units == 1 ? "" : "s",
               d->max_clock_mhz);
     print_row("memory", "%s, largest buffer %s%s", bytes_text((double)d->global_mem_bytes),
@@ -229,7 +195,7 @@ int cmd_devices(const options *o)
     for (size_t i = 0; i < n; i++) {
         finding f = examine(o, &devices[i]);
         if (o->json) {
-            (void)json_array_append_new(list, device_json(&devices[i], &f));
+            (void)json_array_append_new(list, found_json(&devices[i], &f));
         } else {
             if (i > 0) (void)putchar('\n');
             print_device(&devices[i], &f);

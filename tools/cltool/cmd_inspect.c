@@ -6,6 +6,7 @@
 #include "cltool.h"
 
 #include "engine.h"
+#include "html_model.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "names.h"
@@ -169,6 +170,30 @@ static int write_dot(const options *o, const inspection *x)
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     code = output_write(o->dot, text, strlen(text));
     clg_text_free(text);
+    return code;
+}
+
+/* Writes the page with the graph: the places of nodes are those of --plan if it is given. */
+static int write_page(const options *o, const inspection *x)
+{
+    char *text;
+    size_t n;
+    int code = file_may_be_written(o->html, o->force);
+    if (code != CODE_DONE) return code;
+    clg_shape_override *shapes = inputs_shapes(&x->inputs, &n);
+    const model_page page = {.model_name = path_base(x->path),
+                             .model = x->model,
+                             .info = &x->info,
+                             .nodes = x->nodes,
+                             .n_nodes = x->n_nodes,
+                             .shapes = shapes,
+                             .n_shapes = n,
+                             .flops = x->is_estimated ? x->flops : 0,
+                             .memory = x->is_estimated ? &x->memory : NULL};
+    code = html_model(&page, &text);
+    if (code == CODE_DONE) code = output_write(o->html, text, strlen(text));
+    free(text);
+    free(shapes);
     return code;
 }
 
@@ -536,6 +561,7 @@ int cmd_inspect(const options *o)
     if (code == CODE_DONE) code = estimate(o, &x);
     if (code == CODE_DONE && o->plan && is_supported(&x)) code = plan(o, &x);
     if (code == CODE_DONE && o->dot) code = write_dot(o, &x);
+    if (code == CODE_DONE && o->html) code = write_page(o, &x);
     if (code == CODE_DONE) {
         if (!is_supported(&x))
             support = refuse(&x);

@@ -125,15 +125,19 @@ static const command commands[] = {
      "that is interrupted saves its checkpoint; --resume goes on with the same bits.",
      "cltool train model.onnx -i x.npy --target labels.npy --loss cross-entropy -o trained.onnx",
      cmd_train},
-    {"bench", "MODEL [inputs]", 1, 1,
+    {"bench", "MODEL [inputs] | --suite [NAMES]", 0, SIZE_MAX,
      OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
-         OPTIONS_MODEL | OPTIONS_TOLERANCE,
+         OPTIONS_MODEL | OPTIONS_TOLERANCE | OPTIONS_FORCE,
      "latency from host values in to host values out",
      "Inputs that are not given are filled with random numbers; they vary between runs. Without "
      "--runs, as many\n"
      "runs as two seconds take, at least 10. --rtol and --atol are for --compare; there --atol is "
      "1e-4 of the\n"
-     "largest element unless it is given.",
+     "largest element unless it is given.\n"
+     "--suite measures MLP, LSTM, MobileNetV2, ResNet-50, BERT-base and GPT-2 small with random "
+     "weights and batches of\n"
+     "1 and 16; NAMES are mlp, lstm, mobilenetv2, resnet50, bert and gpt2. It needs no file and no "
+     "network.",
      "cltool bench model.onnx --batch 1,8,64 --each", cmd_bench},
     {"profile", "MODEL [inputs]", 1, 1,
      OPTIONS_PROFILE | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE |
@@ -157,6 +161,17 @@ static const command commands[] = {
      "driver, what passes is.\n"
      "Exits 1 when a kernel fails.",
      "cltool selftest --all --device gpu", cmd_selftest},
+    {"report", "[NAMES]", 0, SIZE_MAX,
+     OPTIONS_REPORT | OPTIONS_RUNS | OPTIONS_DEVICE | OPTIONS_FORCE,
+     "one file about this machine's devices, to attach to an issue",
+     "Properties of all devices, the diagnosis of OpenCL, and for each selected device (default: "
+     "each GPU, without one\n"
+     "the CPU) self-test, peaks and 'bench --suite' of the models NAMES (default: all), as JSON. "
+     "It "
+     "has no paths, no\n"
+     "ids of devices, and no names of the user and the machine: read it before you send it. Takes "
+     "minutes.",
+     "cltool report -o report.json", cmd_report},
     {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
      OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL | OPTIONS_FORCE,
      "compiled programs, kept on disk",

@@ -83,6 +83,40 @@ TEST(flops__are_those_of_the_definition)
     clg_model_free(m);
 }
 
+TEST(node_estimates__add_up_to_those_of_the_model)
+{
+    clg_model *m = load(small_model());
+    clg_node_info *nodes;
+    clg_node_estimate *estimates;
+    size_t n, n_nodes;
+    double flops, sum = 0;
+    const clg_shape_override shape = {"x", 4, {8, 3, 8, 8}};
+    assert_ok(clg_model_flops(m, &shape, 1, &flops));
+    assert_ok(clg_model_nodes(m, &nodes, &n_nodes));
+    assert_ok(clg_model_node_estimates(m, &shape, 1, &estimates, &n));
+    assert_int_equal(n, n_nodes);
+    for (size_t i = 0; i < n; i++) {
+        sum += estimates[i].flops;
+        assert_int_equal(estimates[i].n_outputs, nodes[i].n_outputs);
+        assert_string_equal(estimates[i].outputs[0].name, nodes[i].outputs[0]);
+    }
+    assert_true(sum == flops);
+    assert_string_equal(nodes[0].op_type, "Conv");
+    const clg_port *y = estimates[0].outputs;
+    assert_int_equal(y->dtype, CLG_FLOAT32);
+    assert_int_equal(y->rank, 4);
+    assert_true(y->dims[0] == 8 && y->dims[1] == 5 && y->dims[2] == 8 && y->dims[3] == 8);
+    assert_int_equal(estimates[0].n_parameters, 135 + 5);
+    assert_int_equal(estimates[0].parameter_bytes, 4 * (135 + 5));
+    clg_node_estimate_list_free(estimates, n);
+    clg_node_estimate_list_free(NULL, 0);
+    clg_node_list_free(nodes, n_nodes);
+    assert_error(clg_model_node_estimates(m, NULL, 1, &estimates, &n), CLG_ERROR_INVALID_ARGUMENT,
+                 "shapes");
+    assert_null(estimates);
+    clg_model_free(m);
+}
+
 /* Returns the FLOPs of a model of one node. */
 static double flops_of(const char *op_type, const char *inputs, const int64_t (*dims)[4],
                        const int *ranks)

@@ -27,6 +27,7 @@ int cmd_bench(const options *o);
 int cmd_profile(const options *o);
 int cmd_tune(const options *o);
 int cmd_selftest(const options *o);
+int cmd_report(const options *o);
 int cmd_cache(const options *o);
 int cmd_completion(const options *o);
 int cmd_man(const options *o);

@@ -37,7 +37,7 @@ typedef struct options {
     bool list, measure, diagnose;
     /* inspect */
     bool ops, plan, shows_batch;
-    const char *dot;
+    const char *dot, *html; /* html: of profile too */
     /* run */
     const char *output, *labels;
     const char *boxes, *draw;
@@ -54,7 +54,7 @@ typedef struct options {
     bool compare_random;
     /* bench, profile */
     const char *batch, *compare, *trace;
-    bool each;
+    bool each, suite;
     size_t runs, warmup, concurrency;
     bool has_warmup;
     /* tune */
@@ -121,7 +121,8 @@ enum option_groups {
     OPTIONS_MERGE = 1u << 20,
     OPTIONS_GRADIENT = 1u << 21,
     OPTIONS_TRAIN = 1u << 22,
-    OPTIONS_NEW = 1u << 23
+    OPTIONS_NEW = 1u << 23,
+    OPTIONS_REPORT = 1u << 24
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */

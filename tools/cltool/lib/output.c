@@ -119,8 +119,7 @@ bool output_progress_callback(void *user, const char *what, size_t done, size_t 
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Returns the length in bytes of the UTF-8 sequence at s; 0 when it is invalid for jansson. */
-static size_t utf8_bytes(const char *s)
+size_t utf8_bytes(const char *s)
 {
     const unsigned char *u = (const unsigned char *)s;
     size_t n = u[0] < 0x80   ? 1

@@ -47,6 +47,8 @@ int output_json(json_t *document);
 /* Flushes standard output before the program ends; a full disk or a closed pipe is an error. */
 int output_finish(void);
 
+/* Returns the length in bytes of the UTF-8 sequence at s; 0 when it is invalid. */
+size_t utf8_bytes(const char *s);
 /* Returns an untrusted name without control characters, shortened to fit, in one of the thread's
  * eight buffers, which are used in turn. */
 #define PRINTABLE_BYTES 200
