@@ -19,6 +19,8 @@ bool host_is_terminal(FILE *stream);
 /* Starts a thread that calls `interrupted` for each Ctrl-C and each request to terminate, which
  * then do not end the program. Must be called before any thread is started. */
 void host_watch_interrupts(void (*interrupted)(void));
+/* Writes text to standard error without buffering and locks. */
+void host_say(const char *text, size_t n_bytes);
 /* Writes text without buffering, and ends the program immediately with the exit status `code`. */
 _Noreturn void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code);
 

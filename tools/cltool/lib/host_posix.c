@@ -48,6 +48,12 @@ void host_watch_interrupts(void (*interrupted)(void))
     (void)pthread_detach(thread);
 }
 
+void host_say(const char *text, size_t n_bytes)
+{
+    const ssize_t n = write(STDERR_FILENO, text, n_bytes);
+    (void)n;
+}
+
 void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
 {
     ssize_t n = write(to_stdout ? STDOUT_FILENO : STDERR_FILENO, text, n_bytes);

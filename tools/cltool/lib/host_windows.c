@@ -106,6 +106,12 @@ void host_watch_interrupts(void (*interrupted)(void))
     (void)SetConsoleCtrlHandler(take_event, TRUE);
 }
 
+void host_say(const char *text, size_t n_bytes)
+{
+    DWORD written;
+    (void)WriteFile(GetStdHandle(STD_ERROR_HANDLE), text, (DWORD)n_bytes, &written, NULL);
+}
+
 void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
 {
     DWORD written;
