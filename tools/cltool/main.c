@@ -11,6 +11,7 @@
 #include "output.h"
 #include "presets.h"
 #include "progress.h"
+#include "standard_streams.h"
 #include "suggestion.h"
 
 #include <stdio.h>
@@ -321,6 +322,7 @@ int main(int argc, char **argv)
     int code = argv ? dispatch(argc, argv) : fail_usage("an argument is not valid Unicode");
     bool json = asks_for_json(argc, argv);
     if (code != CODE_DONE) failure_print(json);
+    standard_streams_end();
     int written = output_finish();
     if (written != CODE_DONE && code == CODE_DONE) {
         failure_print(false);

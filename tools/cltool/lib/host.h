@@ -39,6 +39,14 @@ FILE *host_open(const char *path, const char *mode); /* as fopen, never in text 
 /* Creates a file of the system's temporary folder ($TMPDIR) for reading and writing, which is
  * removed when it is closed, or the program ends; NULL and errno when there is none. */
 FILE *host_temporary(void);
+/* Makes a folder there that only this user may read; NULL and errno on failure; free(). */
+char *host_temporary_folder(void);
+int host_remove_folder(const char *path); /* an empty one */
+/* Returns a stream for what standard output was; from then on stdout writes to standard error. NULL
+ * and errno on failure. */
+FILE *host_claim_stdout(void);
+/* Returns whether files can be created in a folder. */
+bool host_may_write(const char *folder);
 /* Moves to a byte of a file of any size. */
 int host_seek(FILE *stream, uint64_t offset_bytes);
 

@@ -217,6 +217,40 @@ FILE *host_temporary(void)
     return _wfopen(path, L"w+bTD"); /* T: temporary, D: deleted when it is closed */
 }
 
+char *host_temporary_folder(void)
+{
+    wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 1];
+    const DWORD n = GetTempPathW(MAX_PATH + 1, folder);
+    errno = ENOENT;
+    /* a file of a new name, which the folder then takes */
+    if (n == 0 || n > MAX_PATH || GetTempFileNameW(folder, L"clt", 0, path) == 0) return NULL;
+    if (!DeleteFileW(path) || !CreateDirectoryW(path, NULL)) return NULL;
+    return narrow(path);
+}
+
+int host_remove_folder(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    if (!widen(path, wide)) return errno;
+    return RemoveDirectoryW(wide) ? 0 : last_errno();
+}
+
+FILE *host_claim_stdout(void)
+{
+    (void)fflush(stdout);
+    const int file = _dup(_fileno(stdout));
+    FILE *stream =
+        file >= 0 && _dup2(_fileno(stderr), _fileno(stdout)) == 0 ? _fdopen(file, "wb") : NULL;
+    if (!stream && file >= 0) (void)_close(file);
+    return stream;
+}
+
+bool host_may_write(const char *folder)
+{
+    wchar_t wide[PATH_CHARS];
+    return widen(folder, wide) && _waccess(wide, 2) == 0;
+}
+
 int host_seek(FILE *stream, uint64_t offset_bytes)
 {
     return _fseeki64(stream, (__int64)offset_bytes, SEEK_SET) == 0 ? 0 : errno;

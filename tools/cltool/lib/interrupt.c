@@ -7,6 +7,7 @@
 #include "failure.h"
 #include "host.h"
 #include "progress.h"
+#include "standard_streams.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,6 +42,7 @@ static void leave_now(void)
     const size_t first = progress_shows() ? 0 : 4; /* a line of progress may be there */
     static const char json[] = "{\n  \"error\": {\n    \"status\": \"CLG_ERROR_CANCELLED\",\n"
                                "    \"message\": \"interrupted\",\n    \"hint\": \"\"\n  }\n}\n";
+    standard_streams_end();
     if (wants_json) host_leave(true, json, sizeof json - 1, CODE_INTERRUPTED);
     host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
