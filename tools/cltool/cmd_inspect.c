@@ -11,6 +11,7 @@
 #include "interrupt.h"
 #include "names.h"
 #include "output.h"
+#include "standard_streams.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -164,11 +165,13 @@ static int find_batch(const options *o, inspection *x)
 static int write_dot(const options *o, const inspection *x)
 {
     char *text;
-    int code = file_may_be_written(o->dot, o->force);
+    const bool is_piped = is_standard(o->dot);
+    int code = is_piped ? CODE_DONE : file_may_be_written(o->dot, o->force);
     if (code != CODE_DONE) return code;
     clg_status status = clg_model_dot(x->model, &text);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    code = output_write(o->dot, text, strlen(text));
+    code = is_piped ? standard_output_write(text, strlen(text))
+                    : output_write(o->dot, text, strlen(text));
     clg_text_free(text);
     return code;
 }
@@ -557,6 +560,9 @@ int cmd_inspect(const options *o)
     inspection x = {
         .path = o->arguments[0], .info = CLG_MODEL_INFO_INIT, .memory = CLG_MEMORY_ESTIMATE_INIT};
     int code = engine_check(o), support = CODE_DONE;
+    if (code == CODE_DONE && is_standard(o->dot))
+        code = o->json ? fail_usage("--json and --dot - both take standard output")
+                       : standard_output_claim(true);
     if (code == CODE_DONE) code = load(o, &x);
     if (code == CODE_DONE) code = estimate(o, &x);
     if (code == CODE_DONE && o->plan && is_supported(&x)) code = plan(o, &x);

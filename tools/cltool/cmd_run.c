@@ -8,6 +8,7 @@
 #include "compare.h"
 #include "detections.h"
 #include "engine.h"
+#include "expectation.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "maps.h"
@@ -15,9 +16,9 @@
 #include "output.h"
 #include "scores.h"
 #include "small_values.h"
+#include "standard_streams.h"
 #include "stats.h"
 #include "suggestion.h"
-#include "values.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -36,13 +37,6 @@ typedef struct shown {
     size_t n_classes; /* of a score output that --top ranks; else 0 */
 } shown;
 
-typedef struct expectation {
-    const char *name, *path;
-    char *name_copy;
-    clg_value *want;
-    comparison result;
-} expectation;
-
 typedef struct run {
     const options *options;
     engine engine;
@@ -58,46 +52,13 @@ typedef struct run {
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static const clg_port *output_named(const clg_model *model, const char *name)
-{
-    for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
-        if (strcmp(clg_model_output(model, i)->name, name) == 0) return clg_model_output(model, i);
-    }
-    return NULL;
-}
-
-/* Parses "NAME=FILE", or "FILE" when the model has one output, and loads the file. */
-static int read_expectation(run *r, const char *text, expectation *x)
-{
-    bool is_pair = option_pair(text, &x->name_copy, &x->path);
-    const clg_model *model = r->engine.model;
-    x->name = x->name_copy;
-    if (!is_pair && clg_model_n_outputs(model) == 1) x->name = clg_model_output(model, 0)->name;
-    if (!x->name) return fail_usage("--expect takes NAME=FILE, not '%s'", text);
-    const clg_port *output = output_named(model, x->name);
-    if (!output) {
-        suggestion s;
-        (void)fail_usage(
-            "--expect: the model has no output '%s'; its first is '%s'", printable(x->name),
-            clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name) : "");
-        suggestion_begin(&s, x->name);
-        suggestion_offer_outputs(&s, model);
-        if (!suggestion_hint(&s)) fail_hint("'cltool inspect MODEL' lists the outputs");
-        return CODE_USAGE;
-    }
-    if (output->kind == CLG_VALUE_TENSOR || !path_ends_in(x->path, ".pb"))
-        return value_load(x->path, &x->want);
-    clg_status status = clg_value_load_kind(x->path, output->kind, &x->want);
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
-}
-
 static int read_expectations(run *r)
 {
     int code = CODE_DONE;
     r->expectations = must_alloc(r->options->expect.count, sizeof *r->expectations);
     for (size_t i = 0; i < r->options->expect.count && code == CODE_DONE; i++) {
-        code =
-            read_expectation(r, r->options->expect.items[i], &r->expectations[r->n_expectations++]);
+        code = expectation_read(r->engine.model, r->options->expect.items[i],
+                                &r->expectations[r->n_expectations++]);
     }
     return code;
 }
@@ -126,7 +87,7 @@ static int find_dumped(run *r, const char *what)
             const char *name = nodes[i].outputs[k];
             if (name[0] == '\0' || (!is_node && strcmp(name, what) != 0)) continue;
             is_known = true;
-            if (!output_named(r->engine.model, name)) add_shown(r, name, true);
+            if (!model_output_named(r->engine.model, name)) add_shown(r, name, true);
         }
     }
     clg_node_list_free(nodes, n);
@@ -181,10 +142,10 @@ static int file_is_free(const run *r, const char *file)
 /* Chooses the names of the files, and checks before any work that they may be written. */
 static int plan_files(run *r)
 {
-    if (!r->options->output) return CODE_DONE;
+    if (!r->options->output || is_standard(r->options->output)) return CODE_DONE;
     for (size_t i = 0; i < r->n_values; i++) {
         shown *v = &r->values[i];
-        const clg_port *port = output_named(r->engine.model, v->name);
+        const clg_port *port = model_output_named(r->engine.model, v->name);
         if (port && port->kind != CLG_VALUE_TENSOR && port->key_dtype == CLG_DTYPE_NONE)
             continue; /* no file format for it yet */
         char *base = name_to_file(v->name);
@@ -204,14 +165,37 @@ static int plan_files(run *r)
     return CODE_DONE;
 }
 
+static bool is_csv(const options *o) { return o->format && strcmp(o->format, "csv") == 0; }
+
+/* Checks --output: a folder in which files can be made, or "-", which takes the only output. */
+static int check_output(const options *o)
+{
+    if (!is_standard(o->output)) {
+        if (o->format) return fail_usage("--format is of -o -; files are .npy");
+        const int code = folder_must_be_one(o->output);
+        return code == CODE_DONE && o->output ? folder_may_be_made(o->output) : code;
+    }
+    if (o->json) return fail_usage("--json and -o - both take standard output");
+    return standard_output_claim(is_csv(o));
+}
+
+/* Checks that the model has one output for -o -. */
+static int check_only_output(const run *r)
+{
+    const size_t n = clg_model_n_outputs(r->engine.model);
+    if (!is_standard(r->options->output) || n == 1) return CODE_DONE;
+    return fail_usage("-o - takes the only output of a model; this one has %zu: -o DIR", n);
+}
+
 static int prepare(run *r, const char *model_path)
 {
     const options *o = r->options;
     if (o->labels && o->top == 0 && !o->boxes && !o->segments)
         return fail_usage("--labels names what --top, --boxes or --segments shows");
-    int code = folder_must_be_one(o->output);
-    if (code == CODE_DONE) code = detections_check(o);
+    int code = detections_check(o);
+    if (code == CODE_DONE) code = check_output(o);
     if (code == CODE_DONE) code = engine_load(r->options, model_path, &r->engine);
+    if (code == CODE_DONE) code = check_only_output(r);
     if (code == CODE_DONE)
         code = inputs_gather(r->options, r->engine.model, INPUTS_REQUIRED, &r->inputs);
     if (code == CODE_DONE) code = labels_read(r->options->labels, &r->labels);
@@ -290,8 +274,15 @@ static int write_keys(const run *r, const shown *v)
     return code;
 }
 
+/* Writes the only output of the model, which is the first value, to standard output. */
+static int write_output(const run *r)
+{
+    return standard_output_value(r->values[0].table, is_csv(r->options) ? ".csv" : ".npy");
+}
+
 static int write_files(run *r)
 {
+    if (is_standard(r->options->output)) return write_output(r);
     int code = r->options->output ? folder_make(r->options->output) : CODE_DONE;
     if (code != CODE_DONE) return code;
     for (size_t i = 0; i < r->n_values; i++) {
@@ -550,10 +541,7 @@ static void release(run *r)
         free(r->values[i].name);
         free(r->values[i].file);
     }
-    for (size_t i = 0; i < r->n_expectations; i++) {
-        clg_value_free(r->expectations[i].want);
-        free(r->expectations[i].name_copy);
-    }
+    for (size_t i = 0; i < r->n_expectations; i++) expectation_free(&r->expectations[i]);
     detections_free(&r->detected);
     labels_free(&r->labels);
     free(r->values);

@@ -10,6 +10,8 @@
 #include "interrupt.h"
 #include "output.h"
 #include "presets.h"
+#include "progress.h"
+#include "standard_streams.h"
 #include "suggestion.h"
 
 #include <stdio.h>
@@ -241,14 +243,27 @@ static int print_help(const command *c)
     return CODE_DONE;
 }
 
+/* Prints messages up to the level that *user holds; others may be of use for progress. */
 static void log_message(void *user, clg_log_level level, const char *message)
 {
-    (void)user;
-    if (level <= CLG_LOG_WARNING) {
+    const clg_log_level *highest = user;
+    progress_log(message);
+    if (level > *highest) return;
+    if (level <= CLG_LOG_WARNING)
         output_warning("%s", message);
-    } else {
+    else
         output_note("%s", message);
-    }
+}
+
+/* Has the library log what the options, and progress, need. */
+static void setup_log(const options *o)
+{
+    static clg_log_level level;
+    level = o->quiet         ? CLG_LOG_ERROR
+            : o->verbose > 1 ? CLG_LOG_DEBUG
+            : o->verbose > 0 ? CLG_LOG_INFO
+                             : CLG_LOG_WARNING;
+    clg_set_log(log_message, &level, progress_shows() ? CLG_LOG_DEBUG : level);
 }
 
 static int check_arguments(const command *c, const options *o)
@@ -270,11 +285,8 @@ static int run_command(const command *c, int argc, char **argv)
     options o;
     int code = options_parse(&o, c->name, c->groups | OPTIONS_ALL, argc, argv);
     output_setup(o.quiet);
-    interrupt_setup(o.json);
-    clg_log_level level = o.verbose > 1   ? CLG_LOG_DEBUG
-                          : o.verbose > 0 ? CLG_LOG_INFO
-                                          : CLG_LOG_WARNING;
-    clg_set_log(log_message, NULL, o.quiet ? CLG_LOG_ERROR : level);
+    interrupt_setup(o.json, o.quiet);
+    setup_log(&o);
     if (code == CODE_DONE && o.help) {
         code = print_help(c);
     } else if (code == CODE_DONE && presets_are_listed(&o)) {
@@ -325,6 +337,7 @@ int main(int argc, char **argv)
     int code = argv ? dispatch(argc, argv) : fail_usage("an argument is not valid Unicode");
     bool json = asks_for_json(argc, argv);
     if (code != CODE_DONE) failure_print(json);
+    standard_streams_end();
     int written = output_finish();
     if (written != CODE_DONE && code == CODE_DONE) {
         failure_print(false);

@@ -255,14 +255,23 @@ static bool is_death(helper_outcome outcome)
     return outcome == HELPER_CRASHED || outcome == HELPER_KILLED;
 }
 
-static clg_status try_twice(const attempt *a, helper_reply *reply)
+static clg_status call_twice(const attempt *a, helper_reply *reply)
 {
-    const uint64_t begun_ns = time_now_ns();
-    const bool is_on = helper_is_on(a->ocl);
-    for (int i = 0; is_on && i < N_TRIES; i++) {
+    for (int i = 0; i < N_TRIES; i++) {
         helper_reply_deinit(reply);
         CLG_TRY(helper_call(a->ocl, a->request, a->keep_waiting, a->user, reply));
         if (!is_death(reply->outcome)) break;
+    }
+    return CLG_OK;
+}
+
+static clg_status try_twice(const attempt *a, helper_reply *reply)
+{
+    if (helper_is_on(a->ocl)) {
+        const uint64_t begun_ns = compile_log_begin(a->what);
+        const clg_status called = call_twice(a, reply);
+        compile_log_end(a->what, begun_ns);
+        CLG_TRY(called);
     }
     switch (reply->outcome) {
     case HELPER_REFUSED: return a->settles ? keep_failure(a, reply) : pass_refusal_on(reply);
@@ -273,8 +282,6 @@ static clg_status try_twice(const attempt *a, helper_reply *reply)
     case HELPER_DONE: break;
     default: return keep_failure(a, reply);
     }
-    log_write(CLG_LOG_DEBUG, "the compile helper compiled %s in %.0f ms", a->what,
-              (double)(time_now_ns() - begun_ns) * 1e-6);
     attempt_note_pass(a->ocl, a->key);
     if (a->settles) store_pass(a->ocl, a->key, a->what);
     return CLG_OK;

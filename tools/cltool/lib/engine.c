@@ -81,8 +81,15 @@ int engine_open_context(const options *o, const clg_device_info *device, bool pr
                             : fail_status(status, STAGE_WORK, "device %s", device->selector);
 }
 
+/* Prints the device's name, once where the program opens it again. */
 static void note_device(const options *o, const clg_device_info *device)
 {
+    static char noted[32][64];
+    static size_t n_noted;
+    for (size_t i = 0; i < n_noted; i++)
+        if (strcmp(noted[i], device->selector) == 0) return;
+    if (n_noted < sizeof noted / sizeof *noted)
+        (void)snprintf(noted[n_noted++], sizeof *noted, "%s", device->selector);
     output_note("device %s, %s (%s)", device->selector, printable(device->name),
                 printable(device->platform));
     if (device->kind == CLG_DEVICE_CPU && engine_selects_auto(o) && host_has_gpu()) {

@@ -19,6 +19,8 @@ bool host_is_terminal(FILE *stream);
 /* Starts a thread that calls `interrupted` for each Ctrl-C and each request to terminate, which
  * then do not end the program. Must be called before any thread is started. */
 void host_watch_interrupts(void (*interrupted)(void));
+/* Writes text to standard error without buffering and locks. */
+void host_say(const char *text, size_t n_bytes);
 /* Writes text without buffering, and ends the program immediately with the exit status `code`. */
 _Noreturn void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code);
 
@@ -37,6 +39,14 @@ FILE *host_open(const char *path, const char *mode); /* as fopen, never in text 
 /* Creates a file of the system's temporary folder ($TMPDIR) for reading and writing, which is
  * removed when it is closed, or the program ends; NULL and errno when there is none. */
 FILE *host_temporary(void);
+/* Makes a folder there that only this user may read; NULL and errno on failure; free(). */
+char *host_temporary_folder(void);
+int host_remove_folder(const char *path); /* an empty one */
+/* Returns a stream for what standard output was; from then on stdout writes to standard error. NULL
+ * and errno on failure. */
+FILE *host_claim_stdout(void);
+/* Returns whether files can be created in a folder. */
+bool host_may_write(const char *folder);
 /* Moves to a byte of a file of any size. */
 int host_seek(FILE *stream, uint64_t offset_bytes);
 

@@ -48,6 +48,12 @@ void host_watch_interrupts(void (*interrupted)(void))
     (void)pthread_detach(thread);
 }
 
+void host_say(const char *text, size_t n_bytes)
+{
+    const ssize_t n = write(STDERR_FILENO, text, n_bytes);
+    (void)n;
+}
+
 void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
 {
     ssize_t n = write(to_stdout ? STDOUT_FILENO : STDERR_FILENO, text, n_bytes);
@@ -108,6 +114,29 @@ FILE *host_temporary(void)
     if (!stream) (void)close(file);
     return stream;
 }
+
+char *host_temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    const int n =
+        snprintf(path, sizeof path, "%s/cltool-XXXXXX", folder && folder[0] ? folder : "/tmp");
+    errno = ENAMETOOLONG;
+    return n > 0 && (size_t)n < sizeof path && mkdtemp(path) ? strdup(path) : NULL;
+}
+
+int host_remove_folder(const char *path) { return rmdir(path) == 0 ? 0 : errno; }
+
+FILE *host_claim_stdout(void)
+{
+    (void)fflush(stdout);
+    const int file = dup(STDOUT_FILENO);
+    FILE *stream = file >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 ? fdopen(file, "wb") : NULL;
+    if (!stream && file >= 0) (void)close(file);
+    return stream;
+}
+
+bool host_may_write(const char *folder) { return access(folder, W_OK | X_OK) == 0; }
 
 int host_seek(FILE *stream, uint64_t offset_bytes)
 {

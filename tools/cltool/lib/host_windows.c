@@ -106,6 +106,12 @@ void host_watch_interrupts(void (*interrupted)(void))
     (void)SetConsoleCtrlHandler(take_event, TRUE);
 }
 
+void host_say(const char *text, size_t n_bytes)
+{
+    DWORD written;
+    (void)WriteFile(GetStdHandle(STD_ERROR_HANDLE), text, (DWORD)n_bytes, &written, NULL);
+}
+
 void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
 {
     DWORD written;
@@ -209,6 +215,40 @@ FILE *host_temporary(void)
     errno = ENOENT;
     if (n == 0 || n > MAX_PATH || GetTempFileNameW(folder, L"clt", 0, path) == 0) return NULL;
     return _wfopen(path, L"w+bTD"); /* T: temporary, D: deleted when it is closed */
+}
+
+char *host_temporary_folder(void)
+{
+    wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 1];
+    const DWORD n = GetTempPathW(MAX_PATH + 1, folder);
+    errno = ENOENT;
+    /* a file of a new name, which the folder then takes */
+    if (n == 0 || n > MAX_PATH || GetTempFileNameW(folder, L"clt", 0, path) == 0) return NULL;
+    if (!DeleteFileW(path) || !CreateDirectoryW(path, NULL)) return NULL;
+    return narrow(path);
+}
+
+int host_remove_folder(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    if (!widen(path, wide)) return errno;
+    return RemoveDirectoryW(wide) ? 0 : last_errno();
+}
+
+FILE *host_claim_stdout(void)
+{
+    (void)fflush(stdout);
+    const int file = _dup(_fileno(stdout));
+    FILE *stream =
+        file >= 0 && _dup2(_fileno(stderr), _fileno(stdout)) == 0 ? _fdopen(file, "wb") : NULL;
+    if (!stream && file >= 0) (void)_close(file);
+    return stream;
+}
+
+bool host_may_write(const char *folder)
+{
+    wchar_t wide[PATH_CHARS];
+    return widen(folder, wide) && _waccess(wide, 2) == 0;
 }
 
 int host_seek(FILE *stream, uint64_t offset_bytes)

@@ -6,6 +6,8 @@
 
 #include "failure.h"
 #include "host.h"
+#include "progress.h"
+#include "standard_streams.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,16 +24,25 @@ static struct {
 static size_t depth, n_writing; /* sections; those that may write files */
 static clg_cancel *token;
 static atomic_bool is_seen;
-static bool wants_json;
+static bool wants_json, is_quiet;
 
-/* Ends the program with the error message of a cancelled run. On a terminal, which shows "^C", the
- * message starts on a new line. */
+/* Says that the program stops: a long call of the driver may be in progress. A terminal shows "^C",
+ * so that the message starts on a new line there. */
+static void say_stopping(void)
+{
+    static const char text[] = "\ncltool: stopping ...\n";
+    const size_t first = host_is_terminal(stderr) ? 0 : 1;
+    if (!is_quiet) host_say(text + first, sizeof text - 1 - first);
+}
+
+/* Ends the program with the error message of a cancelled run. */
 static void leave_now(void)
 {
-    static const char text[] = "\ncltool: error: interrupted\n";
+    static const char text[] = "\r\033[Kcltool: error: interrupted\n";
+    const size_t first = progress_shows() ? 0 : 4; /* a line of progress may be there */
     static const char json[] = "{\n  \"error\": {\n    \"status\": \"CLG_ERROR_CANCELLED\",\n"
                                "    \"message\": \"interrupted\",\n    \"hint\": \"\"\n  }\n}\n";
-    const size_t first = host_is_terminal(stderr) ? 0 : 1;
+    standard_streams_end();
     if (wants_json) host_leave(true, json, sizeof json - 1, CODE_INTERRUPTED);
     host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
@@ -40,9 +51,10 @@ static void leave_now(void)
  * Called on a separate thread, once per signal. */
 static void interrupted(void)
 {
+    const bool again = atomic_exchange(&is_seen, true);
+    if (!again) say_stopping();
     (void)pthread_mutex_lock(&lock);
-    if (depth == 0 || atomic_load(&is_seen)) leave_now();
-    atomic_store(&is_seen, true);
+    if (depth == 0 || again) leave_now();
     clg_cancel_trigger(token);
     for (size_t i = 0; i < MAX_AT_WORK; i++) {
         if (at_work[i].object) at_work[i].cancel(at_work[i].object);
@@ -54,9 +66,10 @@ static void interrupted(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void interrupt_setup(bool json)
+void interrupt_setup(bool json, bool quiet)
 {
     wants_json = json;
+    is_quiet = quiet;
     if (clg_cancel_create(&token) != CLG_OK) token = NULL; /* then a signal ends the program late */
     host_watch_interrupts(interrupted);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles Ctrl-C and requests to terminate, after which the program ends within a second. During
+ * Handles Ctrl-C and requests to terminate: says so, and ends the program within a second. During
  * work that must not be cut off (a run, writing a file), a signal only cancels that work; otherwise
  * it ends the program immediately. A second signal always ends the program.
  */
@@ -10,8 +10,8 @@
 #include <clgraph/stream.h>
 
 /* Installs the handler. Must be called before any thread is started. json: the error is printed as
- * JSON. */
-void interrupt_setup(bool json);
+ * JSON. quiet: nothing is printed before work has stopped. */
+void interrupt_setup(bool json, bool quiet);
 /* Starts a section in which a signal does not end the program. It cancels the session if that is
  * not NULL. Sections nest. */
 void interrupt_begin(clg_session *session);

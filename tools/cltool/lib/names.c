@@ -116,6 +116,28 @@ int folder_make(const char *path)
                 strerror(failed));
 }
 
+int folder_may_be_made(const char *path)
+{
+    char *at = must_copy(path);
+    while (at && !host_exists(at)) {
+        char *above = path_folder(at);
+        const bool is_shorter = above && strlen(above) < strlen(at);
+        free(at);
+        at = is_shorter ? above : NULL;
+        if (!is_shorter) free(above);
+    }
+    const char *existing = at ? at : ".";
+    int code = CODE_DONE;
+    if (!host_is_folder(existing))
+        code = fail(CODE_WORK, CLG_ERROR_IO, "the folder '%s' cannot be made: '%s' is a file", path,
+                    existing);
+    else if (!host_may_write(existing))
+        code = fail(CODE_WORK, CLG_ERROR_IO, "no files can be made in the folder '%s': %s",
+                    existing, strerror(errno));
+    free(at);
+    return code;
+}
+
 typedef struct listing {
     char **names;
     size_t count, capacity;

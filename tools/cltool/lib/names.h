@@ -23,6 +23,9 @@ bool path_is_folder(const char *path);
 bool path_ends_in(const char *path, const char *ending);
 /* Makes a folder and its parents. */
 int folder_make(const char *path);
+/* Checks that folder_make can make the folder, and that files can be made in it, without making
+ * it. */
+int folder_may_be_made(const char *path);
 /* Lists the names in a folder, sorted, without those that start with a dot; free() each and the
  * list. Returns 0 or an errno. */
 int folder_list(const char *folder, char ***out_names, size_t *out_n);

@@ -31,7 +31,7 @@ typedef struct options {
     const char *header;
     const char *mean, *std, *resize, *channels, *layout;
     const char *preset, *crop, *filter, *pad;
-    double scale; /* below 0: not given */
+    double scale;      /* below 0: not given */
     size_t max_pixels; /* of an image; 0: not given */
     /* devices */
     bool list, measure, diagnose;
@@ -39,7 +39,7 @@ typedef struct options {
     bool ops, plan, shows_batch;
     const char *dot, *html; /* html: of profile too */
     /* run */
-    const char *output, *labels;
+    const char *output, *labels, *format;
     const char *boxes, *draw;
     bool segments;
     double score_threshold, nms; /* below 0: not given */

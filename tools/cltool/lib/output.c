@@ -6,7 +6,7 @@
 
 #include "engine.h"
 #include "host.h"
-#include "interrupt.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,12 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROGRESS_AFTER_MS 300
-#define PROGRESS_EVERY_MS 50 /* terminals are slow */
-
-static bool is_quiet, may_colour, shows_progress, progress_is_shown;
-static double progress_since_ms; /* 0: no work in progress */
-static double progress_shown_ms; /* when it was shown last */
+static bool is_quiet, may_colour;
 
 void output_setup(bool quiet)
 {
@@ -28,7 +23,7 @@ void output_setup(bool quiet)
     bool is_dumb = term && strcmp(term, "dumb") == 0;
     is_quiet = quiet;
     may_colour = !getenv("NO_COLOR") && !is_dumb;
-    shows_progress = !quiet && !is_dumb && host_is_terminal(stderr);
+    progress_setup(!quiet && !is_dumb && host_is_terminal(stderr));
 }
 
 void output_mark(FILE *stream, mark how, const char *text)
@@ -44,11 +39,12 @@ void output_mark(FILE *stream, mark how, const char *text)
 
 static void say(const char *front, const char *format, va_list args)
 {
-    output_progress_clear();
+    progress_pause();
     (void)fprintf(stderr, "cltool: %s", front);
     (void)vfprintf(stderr, format, args);
     (void)fputc('\n', stderr);
     (void)fflush(stderr);
+    progress_go_on();
 }
 
 void output_note(const char *format, ...)
@@ -66,55 +62,6 @@ void output_warning(const char *format, ...)
     va_start(args, format);
     say("warning: ", format, args);
     va_end(args);
-}
-
-/* ---- progress -------------------------------------------------------------------------------- */
-
-bool output_progress_due(void)
-{
-    if (!shows_progress) return false;
-    const double now = now_ms();
-    if (progress_since_ms == 0) progress_since_ms = now;
-    if (now - progress_since_ms < PROGRESS_AFTER_MS) return false; /* short work shows none */
-    return now - progress_shown_ms >= PROGRESS_EVERY_MS;
-}
-
-void output_progress_text(const char *text)
-{
-    (void)fprintf(stderr, "\r\033[K%s", text);
-    (void)fflush(stderr);
-    progress_is_shown = true;
-    progress_shown_ms = now_ms();
-}
-
-void output_progress(const char *what, size_t done, size_t total)
-{
-    char text[256];
-    if (!output_progress_due()) return;
-    if (total > 0)
-        (void)snprintf(text, sizeof text, "%s %zu/%zu", what, done, total);
-    else
-        (void)snprintf(text, sizeof text, "%s %zu", what, done);
-    output_progress_text(text);
-}
-
-void output_progress_hide(void)
-{
-    if (progress_is_shown) (void)fputs("\r\033[K", stderr);
-    progress_is_shown = false;
-}
-
-void output_progress_clear(void)
-{
-    output_progress_hide();
-    progress_since_ms = 0;
-}
-
-bool output_progress_callback(void *user, const char *what, size_t done, size_t total)
-{
-    (void)user;
-    output_progress(what, done, total);
-    return !interrupt_seen();
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

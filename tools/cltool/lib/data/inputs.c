@@ -14,6 +14,7 @@
 #include "names.h"
 #include "output.h"
 #include "presets.h"
+#include "standard_streams.h"
 #include "stats.h"
 #include "suggestion.h"
 #include "values.h"
@@ -22,22 +23,6 @@
 #include <string.h>
 
 /* ---- names ----------------------------------------------------------------------------------- */
-
-char *inputs_names(const clg_model *model)
-{
-    size_t n = clg_model_n_inputs(model);
-    char *text = must_copy("");
-    for (size_t i = 0; i < n && i < 20; i++) {
-        char *longer = must_printf("%s%s'%s'", text, i == 0 ? "" : ", ",
-                                   printable(clg_model_input(model, i)->name));
-        free(text);
-        text = longer;
-    }
-    if (n <= 20) return text;
-    char *longer = must_printf("%s and %zu more", text, n - 20);
-    free(text);
-    return longer;
-}
 
 static int unknown_input(const input_set *set, const char *option, const char *name)
 {
@@ -362,14 +347,20 @@ static int read_kind(input_item *item, const char *path)
 
 static int read_file(const options *o, input_set *set, const char *text)
 {
-    const char *path = text;
     clg_value *value;
-    bool is_npz = path_ends_in(text, ".npz"), is_csv = path_ends_in(text, ".csv");
-    bool is_whole_set = (is_npz || is_csv) && set->count != 1 && path_exists(text);
+    int code = is_standard(text) ? standard_input(&text) : CODE_DONE;
+    if (code != CODE_DONE) return code;
+    const char *path = text;
+    bool is_whole_set = (path_ends_in(text, ".npz") || path_ends_in(text, ".csv")) &&
+                        set->count != 1 && path_exists(text);
     input_item *item = is_whole_set ? NULL : find_item(set, "-i", text, &path);
     if (!is_whole_set && !item) return CODE_USAGE;
-    if (set->need == INPUTS_STREAM && is_csv && !item) return open_columns(o, set, path);
-    if (item && is_streamed(set, item->port)) return open_rows(o, set, item, path);
+    if (is_standard(path)) code = standard_input(&path);
+    if (code != CODE_DONE) return code;
+    const bool is_npz = path_ends_in(path, ".npz"), is_csv = path_ends_in(path, ".csv");
+    if (!item && set->need == INPUTS_STREAM && is_csv) return open_columns(o, set, path);
+    if (!item) return is_npz ? read_npz(o, set, NULL, path) : read_csv(o, set, NULL, path);
+    if (is_streamed(set, item->port)) return open_rows(o, set, item, path);
     if (is_npz) return read_npz(o, set, item, path);
     if (is_csv) return read_csv(o, set, item, path);
     if (item->port->kind != CLG_VALUE_TENSOR) return read_kind(item, path);
@@ -379,7 +370,7 @@ static int read_file(const options *o, input_set *set, const char *text)
         fail_hint("'cltool predict' and 'cltool train' read IDX files");
         return CODE_USAGE;
     }
-    int code = value_load(path, &value);
+    code = value_load(path, &value);
     return code == CODE_DONE ? give_value(o, set, item, path, value) : code;
 }
 

@@ -158,3 +158,19 @@ int inputs_varied(const input_set *set, size_t step, input_set *out_set)
     }
     return CODE_DONE;
 }
+
+char *inputs_names(const clg_model *model)
+{
+    size_t n = clg_model_n_inputs(model);
+    char *text = must_copy("");
+    for (size_t i = 0; i < n && i < 20; i++) {
+        char *longer = must_printf("%s%s'%s'", text, i == 0 ? "" : ", ",
+                                   printable(clg_model_input(model, i)->name));
+        free(text);
+        text = longer;
+    }
+    if (n <= 20) return text;
+    char *longer = must_printf("%s and %zu more", text, n - 20);
+    free(text);
+    return longer;
+}

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "output.h"
 #include "splitmix.h"
+#include "standard_streams.h"
 #include "stats.h"
 
 #include <clgraph/inspect.h>
@@ -17,6 +18,8 @@
 
 int value_load(const char *path, clg_value **out_value)
 {
+    const int code = is_standard(path) ? standard_input(&path) : CODE_DONE;
+    if (code != CODE_DONE) return code;
     clg_status status = clg_value_load(path, out_value);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Standard input and output as files of values: "-" in place of a path.
+ */
+#ifndef CLTOOL_STANDARD_STREAMS_H
+#define CLTOOL_STANDARD_STREAMS_H
+
+#include "failure.h"
+
+#define STANDARD_INPUT_BYTES ((uint64_t)4 << 30) /* the most that is read */
+
+bool is_standard(const char *path); /* "-" */
+/* Reads all of standard input into a temporary file whose ending says what it holds: .npy, .npz or
+ * .csv, by its first bytes. *out_path is valid until standard_streams_end. Later calls get the same
+ * file. A terminal is refused. */
+int standard_input(const char **out_path);
+
+/* Keeps standard output for data, which is refused where that is a terminal and the data are not
+ * text; from then on, what is printed goes to standard error. Must be called before anything is
+ * printed. */
+int standard_output_claim(bool is_text);
+/* Writes data to the standard output that was claimed. */
+int standard_output_write(const void *data, size_t size_bytes);
+/* Writes a value in the format of an ending, ".npy" or ".csv". */
+int standard_output_value(clg_value *value, const char *ending);
+
+/* Removes temporary files. Any thread; once at the program's end. */
+void standard_streams_end(void);
+
+#endif
