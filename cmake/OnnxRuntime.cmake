@@ -33,6 +33,8 @@ target_include_directories(clgraph_ort PRIVATE
   "${PROJECT_SOURCE_DIR}/onnxruntime/device_memory" "${PROJECT_SOURCE_DIR}/onnxruntime/devices"
   "${PROJECT_SOURCE_DIR}/src")
 target_include_directories(clgraph_ort SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
+# Names of files in messages do not depend on the folder that it is built in.
+target_compile_options(clgraph_ort PRIVATE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 target_link_libraries(clgraph_ort PRIVATE clg_settings clgraph clg_xxhash_headers Threads::Threads)
 set_target_properties(clgraph_ort PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 if(UNIX AND NOT APPLE)
