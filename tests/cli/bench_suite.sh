@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool bench --suite: built-in models, without a file. What it prints, not how fast it is.
-# ctest: timeout 300
+# ctest: timeout 900
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 

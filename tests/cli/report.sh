@@ -3,7 +3,7 @@
 #
 # cltool report: one file without the user's data, and tools/hardware_table.py, which merges such
 # files.
-# ctest: timeout 300
+# ctest: timeout 900
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 report_keys() { json_keys | grep -v '^    [0-9]*:[0-9]*$'; }

@@ -230,6 +230,9 @@ TEST(model__is_saved_inspected_and_changed)
     CHECK(check::has(again.dot(), "digraph"));
     const std::vector<clgraph::shape> eight = {{"x", {8, 2}}};
     CHECK(again.flops(eight) > again.flops());
+    double flops = 0;
+    for (const clg_node_estimate &node : again.node_estimates(eight)) flops += node.flops;
+    CHECK(flops == again.flops(eight));
     CHECK(again.memory(eight).io_bytes > 0);
     CHECK_EQ(again.batch().outputs[0], 0);
     CHECK(throws([&] { (void)again.batch({0, 0}); }, CLG_ERROR_INVALID_ARGUMENT));

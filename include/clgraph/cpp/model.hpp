@@ -16,6 +16,7 @@ namespace clgraph
 {
 
 using node_list = list<clg_node_info, clg_node_list_free>;
+using estimate_list = list<clg_node_estimate, clg_node_estimate_list_free>;
 using operator_list = list<clg_operator_info, clg_operator_list_free>;
 using bytes_view = view<const std::byte>;
 
@@ -336,6 +337,15 @@ class model : public handle<clg_model, clg_model_free>
             clg_model_memory(get(), a.overrides.data(), a.overrides.size(), &estimate);
         return detail::check(status, estimate);
     }
+    /* Estimates of each node, in the order of nodes(). The model must outlive them: their names are
+     * the model's. */
+    result<estimate_list> try_node_estimates(view<const shape> shapes = {}) const
+    {
+        const detail::shape_array a(shapes);
+        return detail::take_list<estimate_list>([&](clg_node_estimate **list, std::size_t *n) {
+            return clg_model_node_estimates(get(), a.overrides.data(), a.overrides.size(), list, n);
+        });
+    }
     struct batch_axes {
         std::vector<int> inputs, outputs; /* CLG_BATCH_NONE: does not carry the batch */
     };
@@ -399,6 +409,10 @@ class model : public handle<clg_model, clg_model_free>
     static node_list file_nodes(const zstring &path) { return try_file_nodes(path).value(); }
     std::string dot() const { return try_dot().value(); }
     double flops(view<const shape> shapes = {}) const { return try_flops(shapes).value(); }
+    estimate_list node_estimates(view<const shape> shapes = {}) const
+    {
+        return try_node_estimates(shapes).value();
+    }
     clg_memory_estimate memory(view<const shape> shapes = {}) const
     {
         return try_memory(shapes).value();

@@ -356,8 +356,7 @@ static box cell_box(const double n[4], size_t cell, int stride, int in_width)
 {
     const size_t columns = (size_t)(in_width / stride);
     const size_t column = cell % columns, line = cell / columns;
-    const double decoded[4] = {n[0] + (double)column, n[1] + (double)line,
-                               exp(n[2]), exp(n[3])};
+    const double decoded[4] = {n[0] + (double)column, n[1] + (double)line, exp(n[2]), exp(n[3])};
     return make_box(CENTRE_SIZE, decoded, stride, stride);
 }
 
