@@ -31,7 +31,6 @@ completes cltool run --precision f
 completes cltool run --precision =
 completes cltool run --precision = s
 completes cltool run --precision = f
-completes cltool run ''
 completes cltool run a
 completes cltool run -v --strict w
 completes cltool run --top 3 b
@@ -43,14 +42,14 @@ completes cltool run -d nv
 completes cltool run --device = nv
 completes cltool train a.onnx --loss m
 completes cltool train a.onnx --epochs ''
-completes cltool merge ''
 completes cltool verify f
-completes cltool cache ''
 completes cltool cache warm a
 completes cltool new m
 completes cltool man sel
-completes cltool completion ''
 completes cltool run --no-such-option a
+
+# The first argument of each command.
+for command in $_cltool_commands; do completes cltool "$command" ''; done
 
 # Selectors of this machine's devices, also after the colon where bash breaks them.
 first=$("$CLTOOL" devices --list | sed 's/ .*//;q')

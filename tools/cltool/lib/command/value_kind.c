@@ -72,7 +72,9 @@ size_t argument_completions(const char *usage, value_completion out[2])
 {
     char first[sizeof out->words] = "";
     size_t n = 0;
-    if (!strstr(usage, " | ")) {
+    /* alternatives are words; but where the first is a file, "MODEL | --suite", that is meant */
+    const bool is_value = usage[0] == '[' || isupper((unsigned char)usage[0]);
+    if (is_value || !strstr(usage, " | ")) {
         out[0] = value_completion_of(usage[0] == '[' ? usage + 1 : usage);
         return usage[0] ? 1 : 0;
     }

@@ -129,9 +129,11 @@ void html_add_roofline(text_buffer *b, const profile_rows *r)
     if (y.high - y.low < 2) y.low = y.high - 2;
     text_buffer_printf(b,
                        "<p class=\"dim\">A point for each of %zu steps; its area is its share of "
-                       "the time. %zu steps without counted operations have none. Points above "
-                       "the roof read data that a cache held.</p>\n",
-                       n_shown, r->n_steps - n);
+                       "the time. ",
+                       n_shown);
+    if (r->n_steps > n)
+        text_buffer_printf(b, "%zu steps without counted operations have none. ", r->n_steps - n);
+    text_buffer_add(b, "Points above the roof read data that a cache held.</p>\n");
     html_add_colour_key(b, r);
     text_buffer_printf(
         b, "<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH,
