@@ -36,11 +36,11 @@ static void print_android(void)
 {
     puts("## Android\n");
     puts("From Android 12 on an app sees the vendor's library only if its manifest names it, in "
-         "`<application>`:\n");
+         "`<application>`:\n\n```xml");
     for (size_t n = 0; n < 3; n++)
-        printf("    <uses-native-library android:name=\"%s\" android:required=\"false\"/>\n",
+        printf("<uses-native-library android:name=\"%s\" android:required=\"false\"/>\n",
                opencl_names_of("Android", 64)->names[n]);
-    printf("    <uses-native-library android:name=\"%s\" android:required=\"false\"/>\n\n",
+    printf("<uses-native-library android:name=\"%s\" android:required=\"false\"/>\n```\n\n",
            opencl_names_of("Android", 64)->opener);
 }
 
