@@ -14,6 +14,7 @@ Where the other implementations fall short of the standard:
 - Erf, Gelu: ONNX Runtime lacks float64; ONNX's reference computes erf in float32.
 - OneHot, ReduceL1 to ReduceSumSquare: ONNX Runtime lacks most types; ONNX's reference refuses some
   shapes.
+- Gemm before opset 7: ONNX Runtime lacks it; ONNX's reference forgets beta where broadcast is 0.
 - Optional: ONNX Runtime lacks the newest version, and ONNX's reference its types.
 """
 
@@ -132,6 +133,13 @@ def gelu(node, given, inputs):
     if given.get("approximate") == b"tanh":
         return [x / (1 + numpy.exp(-numpy.sqrt(8 / numpy.pi) * (x + 0.044715 * x ** 3)))]
     return [x / 2 * numpy.vectorize(math.erfc, otypes=[float])(-x / numpy.sqrt(2))]
+
+
+def gemm(node, given, inputs):
+    a, b, c = inputs
+    a = a.T if given.get("transA", 0) else a
+    b = b.T if given.get("transB", 0) else b
+    return [given.get("alpha", 1.0) * (a @ b) + given.get("beta", 1.0) * c]
 
 
 def one_hot(node, given, inputs):
@@ -302,6 +310,8 @@ def reference_of(case):
     if len(case.nodes) != 1:
         return None
     node = case.nodes[0]
+    if (node.domain, node.op_type) == ("", "Gemm") and case.opsets[""] < 7:
+        return gemm
     if node.op_type == "GroupNormalization" and case.opsets[""] >= 21:
         return group_normalization
     return REFERENCES.get((node.domain, node.op_type))
