@@ -49,6 +49,7 @@ completes cltool man sel
 completes cltool run --no-such-option a
 
 # The first argument of each command.
+# shellcheck disable=SC2154 # the script sets it
 for command in $_cltool_commands; do completes cltool "$command" ''; done
 
 # Selectors of this machine's devices, also after the colon where bash breaks them.
