@@ -96,6 +96,15 @@ CLG_API void clg_set_log(clg_log_callback callback, void *user, clg_log_level le
  * they leave an application's callback where it is. out_user may be NULL. */
 CLG_API clg_log_callback clg_get_log(void **out_user);
 
+/* Says that the driver's compiler starts on a kernel, or has ended; each start has an end. The name
+ * is valid during the call. */
+typedef void (*clg_compile_callback)(void *user, const char *kernel, bool has_ended);
+
+/* Calls `callback` whenever the driver compiles a kernel, for a display of progress; NULL: no more
+ * (the default). Several kernels may be compiled at a time. Process-wide; the rules of clg_set_log
+ * apply. */
+CLG_API void clg_set_compile_callback(clg_compile_callback callback, void *user);
+
 /* Memory hooks. `resize(user, NULL, n)` allocates, `resize(user, p, n)` grows or shrinks,
  * `resize(user, p, 0)` frees and returns NULL. Must align as malloc does. Runs on any thread. */
 typedef struct clg_allocator {

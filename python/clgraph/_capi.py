@@ -143,6 +143,7 @@ CLG_VALUE_OPTIONAL = 2
 CLG_VALUE_MAP = 3
 
 clg_log_callback = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+clg_compile_callback = CFUNCTYPE(None, c_void_p, c_char_p, c_bool)
 clg_external_data_callback = CFUNCTYPE(c_int, c_void_p, c_char_p, c_uint64, c_uint64, c_void_p)
 clg_unload_callback = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 clg_progress_callback = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_size_t, c_size_t)
@@ -754,6 +755,7 @@ FUNCTIONS = {
     "clg_session_wait": (c_int, [c_void_p]),
     "clg_session_wait_for_events": (c_int, [c_void_p, c_uint32, c_void_p]),
     "clg_set_allocator": (c_int, [c_void_p]),
+    "clg_set_compile_callback": (None, [clg_compile_callback, c_void_p]),
     "clg_set_log": (None, [clg_log_callback, c_void_p, c_int]),
     "clg_status_name": (c_char_p, [c_int]),
     "clg_stream_cancel": (None, [c_void_p]),

@@ -31,6 +31,11 @@ void clg_set_log(clg_log_callback callback, void *user, clg_log_level level)
     log_set(callback, user, level);
 }
 
+void clg_set_compile_callback(clg_compile_callback callback, void *user)
+{
+    log_set_compile(callback, user);
+}
+
 clg_log_callback clg_get_log(void **out_user) { return log_get(out_user); }
 
 clg_status clg_set_allocator(const clg_allocator *allocator)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the process-wide log. A lock is held while the callback runs or is replaced, so the
- * previous callback no longer runs once log_set has returned. Messages that a callback logs itself
- * are dropped.
+ * Implements the process-wide callbacks. A lock is held while one of them runs or is replaced, so
+ * the previous callback no longer runs once log_set has returned. Messages that a callback logs
+ * itself are dropped.
  */
 #include "base/log.h"
 
@@ -18,24 +18,36 @@ static mutex lock = MUTEX_INIT;
 static clg_log_callback current_callback;
 static void *current_user;
 static atomic_int current_level = LOG_SILENT;
+static clg_compile_callback compile_callback;
+static void *compile_user;
 static _Thread_local bool inside_callback;
+
+/* A callback that replaces itself, or another one, holds the lock already. */
+static void enter(void)
+{
+    if (!inside_callback) mutex_lock(&lock);
+}
+
+static void leave(void)
+{
+    if (!inside_callback) mutex_unlock(&lock);
+}
 
 void log_set(clg_log_callback callback, void *user, clg_log_level level)
 {
-    /* A callback that replaces itself holds the lock already. */
-    if (!inside_callback) mutex_lock(&lock);
+    enter();
     current_callback = callback;
     current_user = user;
     atomic_store(&current_level, callback ? (int)level : LOG_SILENT);
-    if (!inside_callback) mutex_unlock(&lock);
+    leave();
 }
 
 clg_log_callback log_get(void **out_user)
 {
-    if (!inside_callback) mutex_lock(&lock);
+    enter();
     const clg_log_callback callback = current_callback;
     if (out_user) *out_user = current_user;
-    if (!inside_callback) mutex_unlock(&lock);
+    leave();
     return callback;
 }
 
@@ -85,4 +97,22 @@ void log_write(clg_log_level level, const char *format, ...)
     va_start(args, format);
     deliver_long(level, buffer, (size_t)length, format, args);
     va_end(args);
+}
+
+void log_set_compile(clg_compile_callback callback, void *user)
+{
+    enter();
+    compile_callback = callback;
+    compile_user = user;
+    leave();
+}
+
+void log_compile(const char *kernel, bool has_ended)
+{
+    if (inside_callback) return;
+    mutex_lock(&lock);
+    inside_callback = true;
+    if (compile_callback) compile_callback(compile_user, kernel, has_ended);
+    inside_callback = false;
+    mutex_unlock(&lock);
 }

@@ -5,7 +5,6 @@
  */
 #include "ocl/program_build.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "ocl/queue/launch_guard.h"
@@ -76,30 +75,16 @@ static clg_status build(ocl_context *ocl, cl_program handle, const char *name, c
     return CLG_OK;
 }
 
-uint64_t compile_log_begin(const char *what)
-{
-    log_write(CLG_LOG_DEBUG, "compiling %s", what);
-    return time_now_ns();
-}
-
-void compile_log_end(const char *what, uint64_t begun_ns)
-{
-    log_write(CLG_LOG_DEBUG, "compiling ended after %.0f ms: %s",
-              (double)(time_now_ns() - begun_ns) * 1e-6, what);
-}
-
 static clg_status compile(ocl_context *ocl, const char *name, cl_uint n_texts, const char **texts,
                           const size_t *sizes, const char *options, bool quiet,
                           cl_program *out_program)
 {
     cl_int code;
-    char what[160];
     cl_program handle = cl.CreateProgramWithSource(ocl->handle, n_texts, texts, sizes, &code);
     CLG_TRY(context_check(ocl, code, "clCreateProgramWithSource"));
-    (void)snprintf(what, sizeof what, "'%s'", name);
-    const uint64_t begun_ns = compile_log_begin(what);
+    log_compile(name, false);
     clg_status status = build(ocl, handle, name, options, quiet);
-    compile_log_end(what, begun_ns);
+    log_compile(name, true);
     if (status != CLG_OK) {
         (void)cl.ReleaseProgram(handle);
         return status;

@@ -15,12 +15,6 @@
  * (QUIRK_SLOW_DECLARATIONS). */
 #define PROGRAM_OWN_DECLARATIONS "our declarations alone; with the driver's"
 
-/* Log at debug level, "compiling ...", that the compiler of a driver starts and ends; each
- * beginning has an end. Programs show progress by these messages. `what` has the kernel's name in
- * quotes. compile_log_begin returns the time for compile_log_end. */
-uint64_t compile_log_begin(const char *what);
-void compile_log_end(const char *what, uint64_t begun_ns);
-
 /* Compiles source. When the compiler rejects it: KERNEL_BUILD with the first KiB of its output; the
  * log gets all of it, at debug level when quiet. */
 clg_status program_compile(ocl_context *ocl, const char *name, const char *source,

@@ -169,6 +169,45 @@ TEST(programs__batch_reports_and_stops)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_batch, NULL);
 }
 
+/* What was compiled, as the process-wide callback tells it. */
+typedef struct compiled {
+    size_t n_starts, n_ends;
+    bool is_known; /* all names are those of the kernel or its program */
+} compiled;
+
+static void count_compiled(void *user, const char *kernel, bool has_ended)
+{
+    compiled *c = user;
+    c->n_starts += !has_ended;
+    c->n_ends += has_ended;
+    c->is_known = c->is_known && (strcmp(kernel, "told") == 0 || strcmp(kernel, "f") == 0);
+}
+
+static void check_told(ocl_context *ocl, void *user)
+{
+    const kernel_ref ref = {.source = "told",
+                            .entry = "f",
+                            .prelude = PRELUDE,
+                            .body = "__kernel void f(__global int *y) { y[0] = 17; }"};
+    const kernel_ref *refs[] = {&ref};
+    compiled c = {.is_known = true};
+    (void)user;
+    clg_set_compile_callback(count_compiled, &c);
+    assert_ok(ocl_programs_build(ocl, refs, 1, NULL, NULL));
+    assert_true(c.n_starts > 0 && c.is_known);
+    assert_int_equal(c.n_starts, c.n_ends);
+    const size_t n = c.n_starts;
+    assert_ok(ocl_programs_build(ocl, refs, 1, NULL, NULL)); /* built before */
+    clg_set_compile_callback(NULL, NULL);
+    run(ocl, "not told", 8);
+    assert_int_equal(c.n_starts, n);
+}
+
+TEST(programs__compile_callback_sees_starts_and_ends)
+{
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_told, NULL);
+}
+
 /* ---- through the cache on disk --------------------------------------------------------------- */
 
 static void run_and_store(ocl_context *ocl, void *user)

@@ -56,6 +56,23 @@ TEST(log__goes_to_a_callback)
     CHECK(!messages.empty());
 }
 
+TEST(compile_callback__starts_and_ends)
+{
+    int n_starts = 0, n_ends = 0;
+    clgraph::set_compile_callback([&](std::string_view kernel, bool has_ended) {
+        (has_ended ? n_ends : n_starts) += !kernel.empty();
+        throw own_exception(); /* dropped */
+    });
+    clgraph::context_options options;
+    options.cache_dir = ""; /* so that there is something to compile */
+    clgraph::session session(clgraph::context::create(nullptr, options), models::linear());
+    session.set_input("x", {1, 2}, std::vector<float>{1, 2});
+    session.run();
+    clgraph::set_compile_callback(nullptr);
+    CHECK(n_starts > 0);
+    CHECK_EQ(n_starts, n_ends);
+}
+
 TEST(progress__cancels_and_throws)
 {
     const auto context = clgraph::context::create();

@@ -243,27 +243,22 @@ static int print_help(const command *c)
     return CODE_DONE;
 }
 
-/* Prints messages up to the level that *user holds; others may be of use for progress. */
 static void log_message(void *user, clg_log_level level, const char *message)
 {
-    const clg_log_level *highest = user;
-    progress_log(message);
-    if (level > *highest) return;
+    (void)user;
     if (level <= CLG_LOG_WARNING)
         output_warning("%s", message);
     else
         output_note("%s", message);
 }
 
-/* Has the library log what the options, and progress, need. */
 static void setup_log(const options *o)
 {
-    static clg_log_level level;
-    level = o->quiet         ? CLG_LOG_ERROR
-            : o->verbose > 1 ? CLG_LOG_DEBUG
-            : o->verbose > 0 ? CLG_LOG_INFO
-                             : CLG_LOG_WARNING;
-    clg_set_log(log_message, &level, progress_shows() ? CLG_LOG_DEBUG : level);
+    const clg_log_level level = o->quiet         ? CLG_LOG_ERROR
+                                : o->verbose > 1 ? CLG_LOG_DEBUG
+                                : o->verbose > 0 ? CLG_LOG_INFO
+                                                 : CLG_LOG_WARNING;
+    clg_set_log(log_message, NULL, level);
 }
 
 static int check_arguments(const command *c, const options *o)

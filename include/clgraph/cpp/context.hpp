@@ -288,31 +288,53 @@ class context : public handle<clg_context, clg_context_free>
 /* ---- the log and the allocator, process-wide ------------------------------------------------- */
 
 using log_callback = std::function<void(clg_log_level level, std::string_view message)>;
+using compile_callback = std::function<void(std::string_view kernel, bool has_ended)>;
 
 namespace detail
 {
 
-/* The callback that is set. Never destroyed: threads may log while the process ends. */
-struct log_slot {
+/* The process-wide callback of a kind. Never destroyed: threads may call it while the process
+ * ends. */
+template <class Callback> struct callback_slot {
     std::mutex mutex;
-    std::unique_ptr<log_callback> callback;
-    static log_slot &instance()
+    std::unique_ptr<Callback> callback;
+    static callback_slot &instance()
     {
-        static log_slot *slot = new log_slot;
+        static callback_slot *slot = new callback_slot;
         return *slot;
     }
-    static void write(void *user, clg_log_level level, const char *message) noexcept
+    /* Calls it; its exceptions are dropped, since the library that calls cannot take them. */
+    template <class... Arguments> static void call(void *user, Arguments... arguments) noexcept
     {
 #if CLGRAPH_EXCEPTIONS
         try {
-            (*static_cast<log_callback *>(user))(level, message);
-        } catch (...) { /* the library that logs cannot take it */
+            (*static_cast<Callback *>(user))(arguments...);
+        } catch (...) { /* dropped */
         }
 #else
-        (*static_cast<log_callback *>(user))(level, message);
+        (*static_cast<Callback *>(user))(arguments...);
 #endif
     }
+    /* Replaces it: set(user) hands the new one, NULL for none, to the library. */
+    template <class Set> static void replace(Callback callback, Set &&set)
+    {
+        callback_slot &slot = instance();
+        auto next = callback ? std::make_unique<Callback>(std::move(callback)) : nullptr;
+        const std::lock_guard<std::mutex> lock(slot.mutex);
+        set(static_cast<void *>(next.get()));
+        slot.callback = std::move(next);
+    }
 };
+using log_slot = callback_slot<log_callback>;
+using compile_slot = callback_slot<compile_callback>;
+inline void write_log(void *user, clg_log_level level, const char *message) noexcept
+{
+    log_slot::call(user, level, message);
+}
+inline void see_compile(void *user, const char *kernel, bool has_ended) noexcept
+{
+    compile_slot::call(user, kernel, has_ended);
+}
 
 } // namespace detail
 
@@ -321,11 +343,17 @@ struct log_slot {
  * no longer runs, and is destroyed: it must not set the log itself. */
 inline void set_log(log_callback callback, clg_log_level level = CLG_LOG_INFO)
 {
-    detail::log_slot &slot = detail::log_slot::instance();
-    auto next = callback ? std::make_unique<log_callback>(std::move(callback)) : nullptr;
-    const std::lock_guard<std::mutex> lock(slot.mutex);
-    clg_set_log(next ? &detail::log_slot::write : nullptr, next.get(), level);
-    slot.callback = std::move(next);
+    detail::log_slot::replace(std::move(callback), [level](void *user) {
+        clg_set_log(user ? &detail::write_log : nullptr, user, level);
+    });
+}
+/* Calls the callback whenever the driver's compiler starts on a kernel or has ended; an empty one
+ * ends that. The rules of set_log apply. */
+inline void set_compile_callback(compile_callback callback)
+{
+    detail::compile_slot::replace(std::move(callback), [](void *user) {
+        clg_set_compile_callback(user ? &detail::see_compile : nullptr, user);
+    });
 }
 /* Returns whether the process has a log callback, of this interface or another. */
 inline bool has_log() noexcept { return clg_get_log(nullptr) != nullptr; }

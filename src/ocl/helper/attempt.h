@@ -14,6 +14,7 @@
 typedef struct attempt {
     ocl_context *ocl;
     const helper_request *request;
+    const char *kernel;  /* name for clg_set_compile_callback: "softmax" */
     const char *what;    /* description for messages: "kernel 'softmax' of 'softmax'" */
     hash128 key;         /* key under which a pass is recorded, in memory and the cache */
     hash128 refusal_key; /* key of a failure, which other attempts may share */

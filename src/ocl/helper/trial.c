@@ -5,13 +5,11 @@
  */
 #include "ocl/helper/attempt.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "ocl/helper/helper.h"
 #include "ocl/kernel.h"
-#include "ocl/program_build.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -268,9 +266,9 @@ static clg_status call_twice(const attempt *a, helper_reply *reply)
 static clg_status try_twice(const attempt *a, helper_reply *reply)
 {
     if (helper_is_on(a->ocl)) {
-        const uint64_t begun_ns = compile_log_begin(a->what);
+        log_compile(a->kernel, false);
         const clg_status called = call_twice(a, reply);
-        compile_log_end(a->what, begun_ns);
+        log_compile(a->kernel, true);
         CLG_TRY(called);
     }
     switch (reply->outcome) {
@@ -330,6 +328,7 @@ static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
     const hash128 key = key_of(p->key, form);
     const attempt a = {.ocl = ocl,
                        .request = request,
+                       .kernel = request->entry,
                        .what = what,
                        .key = key,
                        .refusal_key = key,

@@ -191,6 +191,7 @@ static clg_status try_call(ocl_context *ocl, const ocl_gemm *g, int64_t i,
     const hash128 class = trial_gemm_class(g, i, &request.gemm);
     const attempt a = {.ocl = ocl,
                        .request = &request,
+                       .kernel = routine_name(batched),
                        .what = routine_name(batched),
                        .key = blas_key(class),
                        .refusal_key = routine_key(batched),

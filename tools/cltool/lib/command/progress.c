@@ -29,13 +29,11 @@ static struct {
     double shown_ms; /* when the line was drawn last */
     char text[256];  /* of the command; "": none */
     /* kernels that are being compiled */
-    char running[MAX_RUNNING][96]; /* what they are, the first one begun first */
+    char running[MAX_RUNNING][96]; /* their names, the first one begun first */
     size_t n_running, n_begun;
     double compiling_since_ms, compiled_ms; /* of this phase; when the last one ended */
     char drawn[512];
 } line;
-
-void progress_setup(bool is_on) { shows = is_on; }
 
 bool progress_shows(void) { return shows; }
 
@@ -52,26 +50,20 @@ static void hide(void)
 static void compose(double now, char *text, size_t n)
 {
     static const char counted[] = "compiling kernels";
-    char kernel[PRINTABLE_BYTES] = "";
     /* short work shows none */
     const bool compiles = line.n_running > 0 && now - line.compiling_since_ms >= SHOW_AFTER_MS;
     if (!compiles) {
         (void)snprintf(text, n, "%s", line.text);
         return;
     }
-    /* "kernel 'NAME' of 'PROGRAM'" and "'NAME'" are shown as NAME */
-    const char *what = line.running[0], *quote = strchr(what, '\'');
-    if (quote && (quote == what || quote[-1] == ' ')) what = quote + 1;
-    (void)snprintf(kernel, sizeof kernel, "%.*s",
-                   (int)(what == line.running[0] ? strlen(what) : strcspn(what, "'")), what);
     const double seconds = floor((now - line.compiling_since_ms) / 1e3);
     if (line.text[0] == '\0')
-        (void)snprintf(text, n, "%s %zu: %s, %.0f s", counted, line.n_begun, printable(kernel),
-                       seconds);
+        (void)snprintf(text, n, "%s %zu: %s, %.0f s", counted, line.n_begun,
+                       printable(line.running[0]), seconds);
     else
         (void)snprintf(text, n, "%s%s%s, %.0f s", line.text,
                        strncmp(line.text, counted, sizeof counted - 1) == 0 ? ": " : "; compiling ",
-                       printable(kernel), seconds);
+                       printable(line.running[0]), seconds);
 }
 
 static void draw(double now)
@@ -139,17 +131,21 @@ static void end_kernel(const char *what)
     if (line.n_running == 0) draw(line.compiled_ms);
 }
 
-void progress_log(const char *message)
+static void see_kernel(void *unused, const char *kernel, bool has_ended)
 {
-    static const char begins[] = "compiling ", ends[] = "compiling ended after ";
-    if (!shows || strncmp(message, begins, sizeof begins - 1) != 0) return;
-    const char *ended = strncmp(message, ends, sizeof ends - 1) == 0 ? strstr(message, ": ") : NULL;
+    (void)unused;
     (void)pthread_mutex_lock(&lock);
-    if (ended)
-        end_kernel(ended + 2);
+    if (has_ended)
+        end_kernel(kernel);
     else
-        begin_kernel(message + sizeof begins - 1);
+        begin_kernel(kernel);
     (void)pthread_mutex_unlock(&lock);
+}
+
+void progress_setup(bool is_on)
+{
+    shows = is_on;
+    clg_set_compile_callback(is_on ? see_kernel : NULL, NULL);
 }
 
 /* ---- the command's line ---------------------------------------------------------------------- */

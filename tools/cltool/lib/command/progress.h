@@ -11,9 +11,6 @@
 /* shows: there is a terminal for it. Must be called before the other functions. */
 void progress_setup(bool shows);
 bool progress_shows(void);
-/* Reads a message of the library's log: those that say what is being compiled, or was, change the
- * line. Any thread. */
-void progress_log(const char *message);
 /* Hides the line and keeps other threads from showing it until progress_go_on. Ends what the
  * command showed. */
 void progress_pause(void);
