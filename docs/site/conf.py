@@ -30,7 +30,7 @@ html_show_sphinx = False
 myst_heading_anchors = 4
 # Indented commands have no language; "none" keeps Pygments from guessing Python.
 highlight_language = "none"
-# Code is shown as it is; a $ in front of a command is not copied.
+# Code is shown as it is; a $ before a command is not copied.
 copybutton_prompt_text = "$ "
 
 breathe_projects = {"clgraph": os.environ["CLG_DOXYGEN_XML"]}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """header_comments.py FILE: a header for Doxygen, on standard output.
 
-The headers have plain comments. A comment in front of a declaration becomes one of Doxygen's, so
+The headers have plain comments. A comment before a declaration becomes one of Doxygen's, so
 does one behind a member, and the comment at the head of a file describes the file. Characters that
 Doxygen would take for commands are escaped, and indented lines become code. Lines keep their
 numbers.

@@ -280,13 +280,13 @@ class Runner:
             return
         path = self.build / program[6:] if program.startswith("build/") else self.root / program
         if not path.exists():
-            raise Failure(f"{program}: there is no such program")
+            raise Failure(f"{program}: no program of this name")
         for word in words[1:]:
             if word.startswith("--") and word.partition("=")[0] not in self.texts(path):
                 raise Failure(f"{program}: no option {word}")
             if re.match(r"(tests|tools|cl|docs|examples)/[\w/.]+$", word):
                 if not (self.root / word).exists():
-                    raise Failure(f"{word}: there is no such file")
+                    raise Failure(f"{word}: no file of this name")
 
     def texts(self, path):
         """Returns where a program's options are: its text, and those of files beside it."""

@@ -93,7 +93,7 @@ struct external_state {
             auto memory = self->callbacks.find(location, offset_bytes, length_bytes);
             if (memory && memory->size() < length_bytes)
                 return error(CLG_ERROR_INVALID_ARGUMENT,
-                             "a callback gave fewer bytes of external data than were asked for");
+                             "a callback gave fewer bytes of external data than were requested");
             return memory;
         });
         if (!found) return found.error().status();

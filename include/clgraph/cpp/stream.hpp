@@ -28,7 +28,7 @@ class batch
     /* The streamed inputs (reader) or the outputs (writer), in the model's order. */
     view<const clg_stream_tensor> tensors() const noexcept { return {c_.tensors, c_.n_tensors}; }
     /* The elements of n_rows rows of tensor i, to be filled in by the reader. INVALID_ARGUMENT:
-     * there is no such tensor, or it has another dtype than that of T. */
+     * no tensor has this name, or it has another dtype than that of T. */
     template <class T> result<view<T>> try_rows(std::size_t i) const
     {
         if (i >= c_.n_tensors)

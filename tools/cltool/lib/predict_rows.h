@@ -23,7 +23,7 @@ int64_t rows_count_failed(const input_set *inputs, int64_t first, int64_t n);
 json_t *rows_failed(const input_set *inputs, int64_t first, int64_t n, int64_t number);
 /* Prints a warning for each of them. */
 void rows_warn(const input_set *inputs, int64_t first, int64_t n, int64_t number);
-/* Prints a line that counts the files of folders that are no images, and with names, if asked for,
+/* Prints a line that counts the files of folders that are not images, and with names, if requested,
  * one for each. */
 void rows_note_skipped(const input_set *inputs, bool with_names);
 /* Returns [{"file", "message"}] for these files. */

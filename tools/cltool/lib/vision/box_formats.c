@@ -62,7 +62,7 @@ static const box_format formats[] = {
     {"detr", CENTRE_SIZE, UNIT_INPUT, SCORES_NONE_LAST, false, 0.7, 1,
      "boxes [N,P,4], centre and size of 0 to 1, logits [N,P,C+1], the last of no object"},
     {"rtdetr", CENTRE_SIZE, UNIT_INPUT, SCORES_SIGMOID, false, 0.5, 1,
-     "boxes [N,P,4], centre and size of 0 to 1, logits [N,P,C], each by itself"},
+     "boxes [N,P,4], centre and size of 0 to 1, logits [N,P,C], independent of each other"},
 };
 #define N_FORMATS (sizeof formats / sizeof *formats)
 

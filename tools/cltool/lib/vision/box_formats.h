@@ -36,7 +36,7 @@ int box_source_find(const box_format *format, const named_value *outputs, size_t
 /* Appends the boxes of a row with scores of at least `threshold`, in pixels of the input. */
 void box_source_read(const box_source *source, size_t row, double threshold, int in_width,
                      int in_height, box_list *to);
-/* Returns whether the table of formats is asked for: --boxes list. */
+/* Returns whether the table of formats is requested: --boxes list. */
 bool box_formats_are_listed(const options *o);
 /* Prints the table, as text or JSON. */
 int box_formats_print(const options *o);
