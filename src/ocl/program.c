@@ -292,7 +292,7 @@ static void end_building(ocl_context *ocl, ocl_program *p)
 
 hash128 program_key(const ocl_context *ocl, const strbuf *source)
 {
-    return context_key(ocl, "program " PROGRAM_OPTIONS, strbuf_data(source), source->size_bytes);
+    return context_key(ocl, program_options(ocl), strbuf_data(source), source->size_bytes);
 }
 
 clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built)

@@ -93,9 +93,27 @@ static clg_status compile(ocl_context *ocl, const char *name, cl_uint n_texts, c
     return CLG_OK;
 }
 
+#define OPTIONS "-cl-std=CL1.2 -cl-mad-enable"
+#define ROUNDED_DIVISION " -cl-fp32-correctly-rounded-divide-sqrt"
 /* Defines the include guard of clang's opencl-c.h, to omit its 18,000 lines of declarations; ours
  * replace them. Vector types and macros come from another file, which is still included. */
 #define NO_DECLARATIONS " -D_OPENCL_H_"
+
+static bool rounds_division(const ocl_context *ocl)
+{
+    return context_record(ocl)->can_round_division && context_caps(ocl)->kind != CLG_DEVICE_CPU;
+}
+
+const char *program_options(const ocl_context *ocl)
+{
+    return rounds_division(ocl) ? OPTIONS ROUNDED_DIVISION : OPTIONS;
+}
+
+static const char *options_without_declarations(const ocl_context *ocl)
+{
+    return rounds_division(ocl) ? OPTIONS ROUNDED_DIVISION NO_DECLARATIONS
+                                : OPTIONS NO_DECLARATIONS;
+}
 
 clg_status program_compile(ocl_context *ocl, const char *name, const char *source,
                            size_t source_bytes, bool quiet, cl_program *out_program)
@@ -106,13 +124,13 @@ clg_status program_compile(ocl_context *ocl, const char *name, const char *sourc
     if (builtins && context_has_quirk(ocl, QUIRK_SLOW_DECLARATIONS)) {
         const char *texts[] = {builtins->text, source};
         const size_t sizes[] = {builtins->text_bytes, source_bytes};
-        clg_status status =
-            compile(ocl, name, 2, texts, sizes, PROGRAM_OPTIONS NO_DECLARATIONS, true, out_program);
+        clg_status status = compile(ocl, name, 2, texts, sizes, options_without_declarations(ocl),
+                                    true, out_program);
         if (status != CLG_ERROR_KERNEL_BUILD) return status;
         log_write(CLG_LOG_INFO, "kernel '%s' does not compile with " PROGRAM_OWN_DECLARATIONS,
                   name);
     }
-    return compile(ocl, name, 1, &source, &source_bytes, PROGRAM_OPTIONS, quiet, out_program);
+    return compile(ocl, name, 1, &source, &source_bytes, program_options(ocl), quiet, out_program);
 }
 
 clg_status program_from_binary(ocl_context *ocl, const char *name, const char *entry,
@@ -126,7 +144,7 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
                                                    &bytes, &device_code, &code);
     if (code == CL_SUCCESS && device_code != CL_SUCCESS) code = device_code;
     clg_status status = context_check(ocl, code, "clCreateProgramWithBinary");
-    if (status == CLG_OK) status = build(ocl, handle, name, PROGRAM_OPTIONS, true);
+    if (status == CLG_OK) status = build(ocl, handle, name, program_options(ocl), true);
     if (status == CLG_OK) {
         /* Create a kernel, since some drivers parse a binary only then. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);

@@ -8,8 +8,11 @@
 
 #include "ocl/ocl_context.h"
 
-/* The options of every build. None lets the compiler ignore NaN, infinities or signs of zero. */
-#define PROGRAM_OPTIONS "-cl-std=CL1.2 -cl-mad-enable"
+/* Returns the options of every build for the context's device. None lets the compiler ignore NaN,
+ * infinities or signs of zero. Where a GPU can round float32 division and square root correctly, it
+ * does: by default its division may be off by 2.5 ulp, which moves quotients near a tie of
+ * QuantizeLinear to another integer (seen on NVIDIA). CPUs divide correctly without the option. */
+const char *program_options(const ocl_context *ocl);
 
 /* Log text for a kernel that needs more than cl/common/builtins.clh declares
  * (QUIRK_SLOW_DECLARATIONS). */

@@ -105,7 +105,7 @@ static int try_once(void)
     fill_numbers();
     ocl_platforms_show_pocl();
     for (int i = 0; i < 2; i++)
-        if (clg_context_create("pocl", NULL, &contexts[i]) != CLG_OK ||
+        if (clg_context_create(ocl_platforms_test_device(), NULL, &contexts[i]) != CLG_OK ||
             make_session(contexts[i], &sessions[i]) != CLG_OK ||
             run_rows(sessions[i], 1) != CLG_OK || /* so that no thread compiles */
             clg_session_clone(sessions[i], &sessions[2 + i]) != CLG_OK) {

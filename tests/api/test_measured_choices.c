@@ -48,7 +48,7 @@ static clg_context *open_context(void)
     clg_context *context;
     options.profiling = true;
     options.cache_dir = scratch_path("store");
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     return context;
 }
 

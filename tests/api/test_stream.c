@@ -4,6 +4,7 @@
  * sessions and all kinds of memory; short last batches compile nothing; outputs are selected by
  * name; invalid arguments are rejected.
  */
+#include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
@@ -50,7 +51,7 @@ TEST(stream__several_sessions_share_the_rows)
 {
     clg_context *other;
     clg_model *m = stream_rows_model(-1);
-    assert_ok(clg_context_create("pocl", NULL, &other));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), NULL, &other));
     clg_session *s[4] = {stream_rows_session_of(context, m), NULL, NULL,
                          stream_rows_session_of(other, m)};
     clg_context_free(other);

@@ -4,6 +4,7 @@
  * their resources; clones run with changing shapes; contexts are created and freed; and objects
  * freed by one thread may still be in use by another.
  */
+#include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
@@ -293,7 +294,7 @@ static void *make_contexts(void *argument)
         clg_session *s = NULL;
         clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
         options.profiling = i % 2;
-        status = clg_context_create("pocl", &options, &own);
+        status = clg_context_create(ocl_platforms_test_device(), &options, &own);
         if (status == CLG_OK) status = clg_session_create(own, w->model, NULL, &s);
         clg_context_free(own); /* the session keeps it */
         if (status == CLG_OK) status = run_matmul(s, 2 + i % 3, w->index);
@@ -321,7 +322,7 @@ TEST(threads__values_travel_between_contexts)
     clg_value *v;
     float x[40], y[30];
     for (int i = 0; i < 40; i++) x[i] = 1;
-    assert_ok(clg_context_create("pocl", NULL, &other));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), NULL, &other));
     assert_ok(clg_value_create_device(other, CLG_FLOAT32, 2, DIMS(1, 40), &v));
     clg_context_free(other);
     assert_ok(clg_value_write(v, x, sizeof x));

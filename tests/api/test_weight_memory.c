@@ -31,7 +31,7 @@ static int open_context(void **state)
     (void)state;
     clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
     o.selftest = CLG_SELFTEST_OFF;
-    assert_ok(clg_context_create("pocl", &o, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &o, &context));
     return 0;
 }
 

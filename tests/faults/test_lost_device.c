@@ -43,7 +43,7 @@ static clg_status open_context_for(bool with_probes, clg_context **out_context)
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
     options.cache_dir = with_probes ? "" : scratch_path("store");
     if (with_probes) options.compile_helper = "off";
-    return clg_context_create("pocl", &options, out_context);
+    return clg_context_create(ocl_platforms_test_device(), &options, out_context);
 }
 
 static clg_status open_context(clg_context **out_context)

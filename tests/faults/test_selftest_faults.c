@@ -113,7 +113,7 @@ static clg_context *open_context(clg_selftest selftest)
     clg_context *context;
     options.cache_dir = scratch_path("store");
     options.selftest = selftest;
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     return context;
 }
 

@@ -47,7 +47,7 @@ static clg_status open_context(bool profiling, clg_context **out_context)
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
     options.cache_dir = scratch_path("store");
     options.profiling = profiling;
-    return clg_context_create("pocl", &options, out_context);
+    return clg_context_create(ocl_platforms_test_device(), &options, out_context);
 }
 
 static clg_status do_job(void *user)
@@ -298,7 +298,7 @@ TEST(faults__every_opencl_call_of_the_probe_of_parts)
     long n = 0;
     bool works = false;
     options.cache_dir = "";
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     for (bool fired = true; fired; n++) {
         faults.arm(n, CL_OUT_OF_RESOURCES);
         (void)error_set(CLG_ERROR_INTERNAL, "%s", stale);

@@ -477,7 +477,7 @@ TEST(soak__nothing_grows_and_results_stay_the_same)
     random_state = seed;
     plant = getenv("CLG_TEST_PLANT");
     failing_alloc_install();
-    assert_ok(clg_context_create("pocl", NULL, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), NULL, &context));
     assert_ok(clg_cancel_create(&token));
     open_models(seed);
     warm_up();

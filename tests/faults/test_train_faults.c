@@ -33,7 +33,7 @@ static int open_group(void **state)
     ocl_platforms_show_pocl();
     failing_alloc_install();
     failing_alloc_arm(SIZE_MAX);
-    if (clg_context_create("pocl", NULL, &context) != CLG_OK) return -1;
+    if (clg_context_create(ocl_platforms_test_device(), NULL, &context) != CLG_OK) return -1;
     model = linear_model(CLG_FLOAT64);
     for (int i = 0; i < 2; i++) {
         inputs[i] = linear_numbers(CLG_FLOAT64, 2, DIMS(LINEAR_ROWS, LINEAR_IN),

@@ -155,6 +155,8 @@ static void query_limits(cl_device_id device, device_record *r)
     r->unified_memory = query_number(device, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
     r->little_endian = query_number(device, CL_DEVICE_ENDIAN_LITTLE) != 0;
     r->has_fp64_config = query_number(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+    r->can_round_division = (query_number(device, CL_DEVICE_SINGLE_FP_CONFIG) &
+                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     r->has_fp16_extension = has_extension(r, "cl_khr_fp16");
     r->local_mem_is_global = query_number(device, CL_DEVICE_LOCAL_MEM_TYPE) == CL_GLOBAL;
 

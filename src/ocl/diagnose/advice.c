@@ -62,11 +62,11 @@ const size_t n_distributions = sizeof distributions / sizeof *distributions;
 
 const card_vendor card_vendors[] = {
     {0x10de, "NVIDIA", offsetof(distribution, nvidia), NULL,
-     "from the same version as the kernel's driver"},
-    {0x1002, "AMD", offsetof(distribution, amd), "radeonsi", NULL},
-    {0x8086, "Intel", offsetof(distribution, intel), "iris", NULL},
+     "from the same version as the kernel's driver", "libnvidia-opencl.so.1"},
+    {0x1002, "AMD", offsetof(distribution, amd), "radeonsi", NULL, "libamdocl64.so"},
+    {0x8086, "Intel", offsetof(distribution, intel), "iris", NULL, NULL},
     {0x1af4, "a virtual machine's", offsetof(distribution, cpu), NULL,
-     "or pass a card of the host to the machine: the virtual one has no OpenCL"},
+     "or pass a card of the host to the machine: the virtual one has no OpenCL", NULL},
 };
 const size_t n_card_vendors = sizeof card_vendors / sizeof *card_vendors;
 

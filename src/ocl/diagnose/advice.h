@@ -34,6 +34,7 @@ typedef struct card_vendor {
     size_t package;      /* offset of the vendor's package in a distribution */
     const char *rusticl; /* the name of Mesa's driver in RUSTICL_ENABLE; NULL: none */
     const char *note;    /* more to do, or NULL */
+    const char *driver;  /* a library that may be here without an .icd file, or NULL */
 } card_vendor;
 
 extern const card_vendor card_vendors[];

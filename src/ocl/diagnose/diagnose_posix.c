@@ -124,6 +124,14 @@ static void advise(strbuf *report, const card_vendor *vendor, const distribution
     strbuf_append(report, "\n");
 }
 
+static bool library_loads(const char *name)
+{
+    char why[DYNLIB_WHY_BYTES];
+    void *library = dynlib_open(name, why);
+    dynlib_close(library);
+    return library != NULL;
+}
+
 static void describe_card(strbuf *report, const char *address, unsigned vendor, const char *model,
                           const distribution *d, const device_record *records, size_t n)
 {
@@ -139,6 +147,11 @@ static void describe_card(strbuf *report, const char *address, unsigned vendor, 
             return;
         }
     strbuf_append(report, "NO OPENCL DEVICE; ");
+    if (row && row->driver && library_loads(row->driver))
+        strbuf_printf(report,
+                      "its driver '%s' is here: if no .icd file above has that line, write it into "
+                      "one; else ",
+                      row->driver);
     if (row)
         advise(report, row, d);
     else

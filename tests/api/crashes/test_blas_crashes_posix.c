@@ -6,6 +6,7 @@
  * start no helper, neither for CLBlast nor for kernels.
  */
 /* ctest: timeout 1500 */
+#include "support/fixtures/ocl_platforms.h"
 #include "support/unit.h"
 
 #include "support/fakes/crashing_driver.h"
@@ -147,7 +148,7 @@ TEST(blas_crash__met_by_a_run)
     options.profiling = true;
     options.cache_dir = "";
     options.selftest = CLG_SELFTEST_OFF;
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     expect_gemm(context, false);
     assert_int_equal(cd_n_crashes(), 2);
     expect_batch(context, false);

@@ -7,6 +7,7 @@
  * child processes in unusual ways.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
@@ -423,7 +424,7 @@ static int be_host(const char *store)
     wd_answer a;
     options.cache_dir = store;
     options.profiling = true;
-    if (clg_context_create("pocl", &options, &context) != CLG_OK) return 1;
+    if (clg_context_create(ocl_platforms_test_device(), &options, &context) != CLG_OK) return 1;
     (void)wd_run(context, wd_convolution(), CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a);
     return 0;
 }

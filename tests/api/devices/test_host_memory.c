@@ -28,7 +28,7 @@ static clg_context *open_context(const char *in_place, uint32_t expected)
     clg_context *context;
     options.cache_dir = scratch_path(in_place ? in_place : "any");
     assert_true(platform_set_env("CLG_DEVICE_IN_PLACE", in_place));
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     assert_int_equal(ocl_context_caps(context->current->ocl)->zero_copy_align_bytes, expected);
     return context;
 }

@@ -5,6 +5,7 @@
  * for results; streams; clones on several threads; what is refused. The devices are contexts on
  * one.
  */
+#include "support/fixtures/ocl_platforms.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -34,7 +35,8 @@ static int open_group(void **state)
     if (open_context(state) != 0) return -1;
     contexts[0] = context;
     for (size_t i = 1; i < MOST; i++)
-        if (clg_context_create("pocl", NULL, &contexts[i]) != CLG_OK) return -1;
+        if (clg_context_create(ocl_platforms_test_device(), NULL, &contexts[i]) != CLG_OK)
+            return -1;
     return 0;
 }
 

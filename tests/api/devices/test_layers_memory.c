@@ -45,7 +45,8 @@ static int open_group(void **state)
     static clg_context *two[2];
     contexts = two;
     for (; n_contexts < 2; n_contexts++)
-        if (clg_context_create("pocl", NULL, &contexts[n_contexts]) != CLG_OK) return -1;
+        if (clg_context_create(ocl_platforms_test_device(), NULL, &contexts[n_contexts]) != CLG_OK)
+            return -1;
     return 0;
 }
 
@@ -242,7 +243,8 @@ TEST(layers_memory__a_part_that_does_not_fit_is_divided_again)
     clg_session *s;
     clg_context *before[2] = {contexts[0], contexts[1]}, *silent[2];
     assert_true(platform_set_env("CLG_DEVICE_SILENT", "1"));
-    for (size_t i = 0; i < 2; i++) assert_ok(clg_context_create("pocl", NULL, &silent[i]));
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(clg_context_create(ocl_platforms_test_device(), NULL, &silent[i]));
     memcpy(contexts, silent, sizeof silent);
     clg_model *m = with_table(6);
     assert_ok(create(m, NULL, &s));

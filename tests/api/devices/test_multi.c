@@ -28,7 +28,8 @@ TEST_GROUP(open_context, close_context)
 static void open_contexts(clg_context **contexts, size_t n)
 {
     contexts[0] = context;
-    for (size_t i = 1; i < n; i++) assert_ok(clg_context_create("pocl", NULL, &contexts[i]));
+    for (size_t i = 1; i < n; i++)
+        assert_ok(clg_context_create(ocl_platforms_test_device(), NULL, &contexts[i]));
 }
 
 static void close_contexts(clg_context **contexts, size_t n)

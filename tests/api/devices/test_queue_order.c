@@ -50,7 +50,7 @@ static clg_context *open_context(void)
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
     clg_context *context;
     options.cache_dir = scratch_path("store");
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     return context;
 }
 

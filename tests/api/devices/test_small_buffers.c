@@ -170,7 +170,7 @@ static clg_context *open_context(const char *limit)
     clg_context *context;
     assert_true(platform_set_env("CLG_DEVICE_ALLOC", limit));
     options.cache_dir = scratch_path(limit ? "small" : "whole");
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     return context;
 }
 

@@ -4,6 +4,7 @@
  * returns FORKED at once, freeing it is safe, and the parent is not disturbed. The child has an
  * alarm, since what would be wrong is a hang; it reports by its exit code.
  */
+#include "support/fixtures/ocl_platforms.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -114,7 +115,7 @@ static bool contexts_are_refused(const family *f)
     char *text;
     cl_mem memory;
     REFUSED(clg_context_create(NULL, NULL, &other));
-    REFUSED(clg_context_create("pocl", NULL, &other));
+    REFUSED(clg_context_create(ocl_platforms_test_device(), NULL, &other));
     REFUSED(clg_context_create_opencl(clg_context_opencl(context),
                                       clg_context_opencl_device(context), NULL, NULL, &other));
     REFUSED(clg_device_list(&devices, &n));

@@ -35,7 +35,7 @@ static clg_context *open_context_and_probe(bool profiling, bool *out_parts_work)
     options.cache_dir = "";
     options.profiling = profiling;
     options.max_launch_ms = 1;
-    assert_ok(clg_context_create("pocl", &options, &c));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &c));
     assert_int_equal(c->current->budget.limit_ns, limit_ns);
     c->current->budget.rates = fast;
     assert_ok(ocl_parts_work(c->current->ocl, out_parts_work));
@@ -259,7 +259,7 @@ TEST(launch_limit__default_and_none)
     clg_context *context;
     device_caps caps = {.kind = CLG_DEVICE_DISCRETE_GPU};
     options.cache_dir = "";
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     assert_int_equal(context->current->budget.limit_ns, 0); /* a CPU */
     clg_context_free(context);
     assert_int_equal(caps_launch_limit_ns(&caps, 0), 500000000);

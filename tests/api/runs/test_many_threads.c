@@ -157,7 +157,7 @@ static clg_status leave_objects(worker *w)
     clg_context *context, *old_context;
     clg_model *model = NULL, *old_model;
     clg_session *s = NULL, *old_session;
-    clg_status status = clg_context_create("pocl", NULL, &context);
+    clg_status status = clg_context_create(ocl_platforms_test_device(), NULL, &context);
     if (status == CLG_OK) status = soak_model_load(&subjects[0], &model);
     if (status == CLG_OK) status = create(context, model, NULL, &s);
     if (below(w, 2)) {
@@ -300,7 +300,7 @@ TEST(many_threads__everything_at_once)
     print_message("CLG_TEST_SEED=%llu\n", (unsigned long long)seed);
     assert_ok(counting_alloc_install());
     for (size_t i = 0; i < N_CONTEXTS; i++)
-        assert_ok(clg_context_create("pocl", NULL, &contexts[i]));
+        assert_ok(clg_context_create(ocl_platforms_test_device(), NULL, &contexts[i]));
     assert_ok(clg_cancel_create(&token));
     open_subjects();
     open_shared();

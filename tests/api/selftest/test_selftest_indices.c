@@ -104,7 +104,7 @@ static void check(const index_case *c, clg_kernel_class kernels)
     const int64_t n_rows = c->result == PICKED ? PICKS : N;
     how.cache_dir = ""; /* no results of earlier self-tests */
     how.selftest = CLG_SELFTEST_ON;
-    assert_ok(clg_context_create("pocl", &how, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &how, &context));
     clg_session *s = open_case(context, c, kernels);
     for (int i = 0; i < MAX_Y; i++) x[i] = x_at(i / COLUMNS, i % COLUMNS);
     assert_ok(sized_input(s, "x", CLG_FLOAT32, c->x_rank,

@@ -165,7 +165,7 @@ static clg_status run(const node_case *c, clg_selftest selftest)
     clg_model *model = model_of(c);
     options.cache_dir = ""; /* each test is made anew */
     options.selftest = selftest;
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     clg_status status = clg_session_create(context, model, NULL, &session);
     for (size_t i = 0; status == CLG_OK && i < MAX_INPUTS; i++) {
         const node_input *in = &c->inputs[i];

@@ -91,7 +91,7 @@ static clg_context *open_context(clg_selftest selftest, bool with_unit)
     options.profiling = true;
     options.cache_dir = "";
     options.selftest = selftest;
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     if (with_unit) assert_ok(ocl_context_emulate_matrix(context->current->ocl));
     n_passed = n_wrong = 0;
     return context;

@@ -106,7 +106,7 @@ static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store,
     how.cache_dir = scratch_path(store);
     how.selftest = selftest;
     options.kernels = CLG_KERNELS_SIMT;
-    assert_ok(clg_context_create("pocl", &how, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &how, &context));
     clg_model *model = model_of(f);
     assert_ok(clg_session_create(context, model, &options, &session));
     assert_ok(sized_input(session, "x", CLG_UINT8, conv ? 4 : 2,

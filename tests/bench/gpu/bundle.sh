@@ -30,26 +30,35 @@ folder=$(cd -- "$folder" && pwd)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$work" && apt-get download -q ocl-icd-libopencl1 libclblast1 libjansson4 libcmocka0 libxxhash0 libstb0 zlib1g libpcre2-8-0 >/dev/null)
-mkdir "$work/root"
-for package in "$work"/*.deb; do dpkg -x "$package" "$work/root"; done
 
 mkdir -p "$folder/lib" "$folder/bin" "$folder/tests"
-find "$work/root" -name '*.so.*' -exec cp -P {} "$folder/lib/" \;
 cp -P "$build"/libclgraph.so* "$folder/lib/"
-cp "$build/cltool" "$folder/bin/"
+cp "$build"/{cltool,clgraph-compile} "$folder/bin/"
+cp "$folder/bin/clgraph-compile" "$folder/lib/"
 cp "$build"/tests/ops/test_* "$build"/tests/api/test_* "$folder/tests/"
-strip "$folder"/tests/test_* "$folder/bin/cltool"
-cp "$here"/{run.sh,compare.py,fp16_gemm.py,quantized.py} "$here/../../models/make_models.py" "$folder/"
+strip "$folder"/tests/test_* "$folder"/bin/* "$folder"/lib/clgraph-compile
 
-# Many test programs hold the same library: together they are small.
-tar -C "$folder" -cf - tests | xz -T0 -9 --lzma2=dict=64MiB >"$folder/tests.tar.xz"
+# Every library that the programs name or open, but those of the C library.
+opened=$(ldconfig -p | awk '/libOpenCL\.so\.1 |libclblast\.so\.1 / { print $NF }')
+# shellcheck disable=SC2086 # a list of paths
+ldd "$build/cltool" "$folder"/tests/test_* $opened | awk '$3 ~ "^/" { print $3 }' | cat - <(printf '%s\n' $opened) |
+  grep -vE '/(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libclgraph)\.so' | sort -u |
+  while read -r library; do cp -L "$library" "$folder/lib/"; done
+cp "$here"/{run.sh,compare.py,fp16_gemm.py,quantized.py,nbits.py} "$here/../../models/make_models.py" "$folder/"
+
+# Many test programs hold the same library: a large dictionary makes them small together.
+pack() { # FOLDER NAME...
+  tar -C "$1" -cf - "${@:2}" | xz -T0 --lzma2=preset=4,dict=64MiB
+}
+pack "$folder" tests >"$folder/tests.tar.xz"
 rm -r "$folder/tests"
+pack "$folder" lib bin >"$folder/programs.tar.xz"
+rm -r "${folder:?}/lib" "${folder:?}/bin"
 cases=${CLG_ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
-[ ! -d "$cases" ] || tar -C "$cases" -cf - . | xz -T0 -6 >"$folder/cases.tar.xz"
+[ ! -d "$cases" ] || pack "$cases" . >"$folder/cases.tar.xz"
 if [ $# -gt 0 ]; then
   mkdir "$work/models"
   for models in "$@"; do cp -r "$models/." "$work/models/"; done
-  tar -C "$work/models" -cf - . | xz -T0 -3 >"$folder/models.tar.xz"
+  pack "$work/models" . >"$folder/models.tar.xz"
 fi
 du -sh "$folder"

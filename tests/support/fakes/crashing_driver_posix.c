@@ -4,6 +4,7 @@
  * crashing_driver.h.
  */
 #include "support/fakes/crashing_driver.h"
+#include "support/fixtures/ocl_platforms.h"
 
 #include "support/fakes/wrong_driver.h"
 #include "support/scratch.h"
@@ -68,7 +69,7 @@ clg_context *cd_context(const char *store, const char *helper)
     options.compile_helper = helper;
     options.compile_limit_s = cd_limit_s;
     options.compile_limit_mib = 1024;
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     return context;
 }
 

@@ -124,7 +124,7 @@ clg_context *wd_context(const char *store, clg_selftest selftest)
     options.profiling = true;
     options.cache_dir = scratch_path(store);
     options.selftest = selftest;
-    assert_ok(clg_context_create("pocl", &options, &context));
+    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     return context;
 }
 
