@@ -8,6 +8,7 @@
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum nbits_input { NBITS_A, NBITS_B, NBITS_SCALES, NBITS_ZEROS, NBITS_GROUPS, NBITS_BIAS };
 
@@ -32,7 +33,8 @@ static clg_status nbits_check(const node *n)
                          "%s has bits %" PRId64 "; 4 and 8 are supported", node_text(n, shown),
                          s.bits);
     if (s.n < 1 || s.k < 1 || s.n > INT32_MAX / 2 || s.k > INT32_MAX / 2 || s.block < 16 ||
-        s.block > INT32_MAX / 2 || (s.block & (s.block - 1)) != 0)
+        s.block > INT32_MAX / 2 || s.block % 16 != 0 ||
+        (strcmp(n->domain, DOMAIN_INTERNAL) != 0 && (s.block & (s.block - 1)) != 0))
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "%s has N %" PRId64 ", K %" PRId64 ", block_size %" PRId64,
                          node_text(n, shown), s.n, s.k, s.block);
@@ -82,6 +84,7 @@ static clg_status nbits_lower(lower_context *c)
     for (int i = 0; i < a->dims.rank - 1; i++) m *= a->dims.dims[i];
     const int64_t block_bytes = s.block * s.bits / 8;
     int vec = simd ? work_lanes(c, block_bytes) : 4;
+    while (vec > 4 && block_bytes % vec != 0) vec /= 2;
     if (vec < 4) vec = 4;
     /* P_ROWS: each block of B is unpacked once for four rows of A. P_COLS: four columns give a core
      * enough accumulators to hide the latency of multiply-adds. Estimated, not measured. */
@@ -127,18 +130,15 @@ static const op_attribute attributes[] = {
     {"weight_prepacked", ATTRIBUTE_INT, false, OP_ANY}, /* newer ONNX Runtimes write the default */
     {0}};
 
+#define NBITS                                                                                      \
+    .name = "MatMulNBits", .since = 1, OP_INPUTS(3, 6, "TBTZIT"), OP_OUTPUTS(1, 1, "T"),           \
+    .types = types, .attributes = attributes, .check = nbits_check, .infer = nbits_infer,          \
+    .lower = nbits_lower
+
+/* The internal one, of the pass `nbits`, has blocks of any multiple of 16. */
 const op_row op_rows_nbits[] = {
-    {.name = "MatMulNBits",
-     .grad = GRAD_NONE(GRAD_QUANTIZED),
-     .batch = BATCH_OVER(NULL, -1),
-     .domain = "com.microsoft",
-     .since = 1,
-     OP_INPUTS(3, 6, "TBTZIT"),
-     OP_OUTPUTS(1, 1, "T"),
-     .types = types,
-     .attributes = attributes,
-     .check = nbits_check,
-     .infer = nbits_infer,
-     .lower = nbits_lower},
+    {NBITS, .domain = "com.microsoft", .grad = GRAD_NONE(GRAD_QUANTIZED),
+     .batch = BATCH_OVER(NULL, -1)},
+    {NBITS, .domain = DOMAIN_INTERNAL, .grad = GRAD_NONE(GRAD_OF_PASSES)},
 };
 const size_t n_op_rows_nbits = sizeof op_rows_nbits / sizeof *op_rows_nbits;
