@@ -29,12 +29,12 @@
 // NDRange: ceil(n / P_COLS) groups of P_LOCAL, ceil(m / P_ROWS); each may be smaller.
 // Local memory: P_ROWS * P_COLS * P_LOCAL floats where P_LOCAL is more than 1.
 //
+// @cpu
 // @split
-// @hot nbits P_LOCAL!=1
 // @variant P_BITS=4 P_ZERO=0 P_Z=1 P_BIAS=0 P_ROWS=4 P_COLS=4 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_BITS=4 P_ZERO=1 P_Z=1 P_BIAS=1 P_ROWS=1 P_COLS=4 P_LOCAL=1 P_T=10 P_FMA=1 P_VEC=8
-// @variant P_BITS=8 P_ZERO=1 P_Z=1 P_BIAS=0 P_ROWS=4 P_COLS=1 P_LOCAL=64 P_T=1 P_FMA=0 P_VEC=4
-// @variant P_BITS=4 P_ZERO=2 P_Z=10 P_BIAS=1 P_ROWS=4 P_COLS=1 P_LOCAL=64 P_T=10 P_FMA=1 P_VEC=4
+// @variant P_BITS=8 P_ZERO=1 P_Z=1 P_BIAS=0 P_ROWS=4 P_COLS=4 P_LOCAL=1 P_T=1 P_FMA=0 P_VEC=4
+// @variant P_BITS=4 P_ZERO=2 P_Z=10 P_BIAS=1 P_ROWS=4 P_COLS=4 P_LOCAL=1 P_T=10 P_FMA=1 P_VEC=4
 #include "common/types.clh"
 
 #define PER_CHUNK (P_VEC * 8 / P_BITS)

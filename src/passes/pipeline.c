@@ -15,6 +15,7 @@ const pass passes[] = {
      pass_transpose},
     {"pad", "Pad of zeros into the Conv or AveragePool after it", pass_pad},
     {"qdq", "operators between DequantizeLinear and QuantizeLinear compute with bytes", pass_qdq},
+    {"nbits", "weights after DequantizeLinear stay packed for MatMul and Gemm", pass_nbits},
     {"batchnorm", "BatchNormalization into the Conv or Gemm before it", pass_batchnorm},
     {"activation", "Gelu, Swish, HardSwish, Mish composed of several nodes", pass_activation},
     {"norm", "LayerNormalization and RMSNormalization composed of several nodes", pass_norm},

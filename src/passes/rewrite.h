@@ -75,6 +75,7 @@ clg_status pass_split(graph *g, const pass_options *options);
 clg_status pass_transpose(graph *g, const pass_options *options);
 clg_status pass_pad(graph *g, const pass_options *options);
 clg_status pass_qdq(graph *g, const pass_options *options);
+clg_status pass_nbits(graph *g, const pass_options *options);
 clg_status pass_batchnorm(graph *g, const pass_options *options);
 clg_status pass_activation(graph *g, const pass_options *options);
 clg_status pass_norm(graph *g, const pass_options *options);

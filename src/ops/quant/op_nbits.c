@@ -8,6 +8,7 @@
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum nbits_input { NBITS_A, NBITS_B, NBITS_SCALES, NBITS_ZEROS, NBITS_GROUPS, NBITS_BIAS };
 
@@ -32,7 +33,8 @@ static clg_status nbits_check(const node *n)
                          "%s has bits %" PRId64 "; 4 and 8 are supported", node_text(n, shown),
                          s.bits);
     if (s.n < 1 || s.k < 1 || s.n > INT32_MAX / 2 || s.k > INT32_MAX / 2 || s.block < 16 ||
-        s.block > INT32_MAX / 2 || (s.block & (s.block - 1)) != 0)
+        s.block > INT32_MAX / 2 || s.block % 16 != 0 ||
+        (strcmp(n->domain, DOMAIN_INTERNAL) != 0 && (s.block & (s.block - 1)) != 0))
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "%s has N %" PRId64 ", K %" PRId64 ", block_size %" PRId64,
                          node_text(n, shown), s.n, s.k, s.block);
@@ -71,44 +73,104 @@ static clg_status nbits_infer(op_context *c)
     return CLG_OK;
 }
 
-static clg_status nbits_lower(lower_context *c)
+/* What the kernels of both classes are made of. */
+typedef struct nbits_problem {
+    nbits_sizes sizes;
+    clg_dtype dtype, zero_dtype; /* zero_dtype: uint8 without zero points, whose place B takes */
+    int64_t m, block_bytes;
+    int zero_form; /* P_ZERO */
+    bool has_bias;
+} nbits_problem;
+
+static nbits_problem read_problem(const lower_context *c)
 {
-    const nbits_sizes s = read_sizes(c->node);
-    const lower_operand *a = lower_input(c, NBITS_A), *zeros = lower_input(c, NBITS_ZEROS);
-    const bool simd = lower_is_simd(c), has_zeros = lower_has_input(c, NBITS_ZEROS),
-               bias = lower_has_input(c, NBITS_BIAS);
-    const int form = !has_zeros ? 0 : zeros->dtype == CLG_UINT8 ? 1 : 2;
-    int64_t m = 1;
-    for (int i = 0; i < a->dims.rank - 1; i++) m *= a->dims.dims[i];
-    const int64_t block_bytes = s.block * s.bits / 8;
-    int vec = simd ? work_lanes(c, block_bytes) : 4;
+    const lower_operand *a = lower_input(c, NBITS_A);
+    const bool has_zeros = lower_has_input(c, NBITS_ZEROS);
+    nbits_problem p = {.sizes = read_sizes(c->node),
+                       .dtype = a->dtype,
+                       .zero_dtype = has_zeros ? lower_input(c, NBITS_ZEROS)->dtype : CLG_UINT8,
+                       .m = shape_product(&a->dims, 0, a->dims.rank - 1),
+                       .has_bias = lower_has_input(c, NBITS_BIAS)};
+    p.block_bytes = p.sizes.block * p.sizes.bits / 8;
+    p.zero_form = !has_zeros ? 0 : p.zero_dtype == CLG_UINT8 ? 1 : 2;
+    return p;
+}
+
+/* Returns the parameters that the kernels of both classes have, as prelude_text takes them. */
+static const char *common_prelude(lower_context *c, const nbits_problem *p)
+{
+    const char *text =
+        arena_printf(c->memory, "P_BITS=%d P_ZERO=%d P_Z=%d P_BIAS=%d P_T=%d P_FMA=%d",
+                     (int)p->sizes.bits, p->zero_form, p->zero_form == 2 ? (int)p->zero_dtype : 1,
+                     p->has_bias, (int)p->dtype, work_fma(c));
+    if (!text && c->build.status == CLG_OK) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return text ? text : "";
+}
+
+static void append_operands(lower_context *c, step *k, const nbits_problem *p)
+{
+    STEP_BUFFERS(&c->build, k, {operand_input(NBITS_A), p->dtype},
+                 {operand_input(NBITS_B), CLG_UINT8}, {operand_input(NBITS_SCALES), p->dtype},
+                 {operand_input(p->zero_form ? NBITS_ZEROS : NBITS_B), p->zero_dtype},
+                 {operand_input(p->has_bias ? NBITS_BIAS : NBITS_A), p->dtype},
+                 {operand_output(0), p->dtype});
+    STEP_INTS(&c->build, k, p->m, p->sizes.n, p->sizes.k, p->sizes.blocks);
+    k->flops = 2.0 * (double)p->m * (double)p->sizes.n * (double)p->sizes.k;
+    k->bytes = (double)p->sizes.n * (double)p->sizes.blocks * (double)p->block_bytes;
+}
+
+static void lower_simd(lower_context *c, const nbits_problem *p)
+{
+    step_builder *b = &c->build;
+    int vec = work_lanes(c, p->block_bytes);
+    while (vec > 4 && p->block_bytes % vec != 0) vec /= 2;
     if (vec < 4) vec = 4;
     /* P_ROWS: each block of B is unpacked once for four rows of A. P_COLS: four columns give a core
      * enough accumulators to hide the latency of multiply-adds. Estimated, not measured. */
-    const int rows = m >= 4 ? 4 : 1, cols = simd ? 4 : 1;
-    const int64_t shares = (s.k + vec * 8 / s.bits - 1) / (vec * 8 / s.bits);
-    uint64_t local = simd ? 1 : work_group_local(c, shares);
-    if (local > 64) local = 64;
+    const int rows = p->m >= 4 ? 4 : 1, cols = 4;
+    step *k = step_kernel(b, step_candidate(b, "nbits"), "nbits", "nbits",
+                          prelude_text(b, "%s P_ROWS=%d P_COLS=%d P_LOCAL=1 P_VEC=%d",
+                                       common_prelude(c, p), rows, cols, vec));
+    append_operands(c, k, p);
+    STEP_INTS(b, k, p->block_bytes / vec);
+    work_range_2d(c, k, work_min(work_ceil_div(p->sizes.n, cols), WORK_MAX_ITEMS), 1,
+                  work_min(work_ceil_div(p->m, rows), WORK_MAX_ITEMS), 1);
+}
+
+/* Returns log2(n), or -1 where n is no power of two. */
+static int64_t log2_of(int64_t n)
+{
+    int64_t log = 0;
+    while ((int64_t)1 << log < n) log++;
+    return (int64_t)1 << log == n ? log : -1;
+}
+
+static void lower_simt(lower_context *c, const nbits_problem *p)
+{
     step_builder *b = &c->build;
-    step *k = step_kernel(
-        b, step_candidate(b, "nbits"), "nbits", "nbits",
-        prelude_text(b,
-                     "P_BITS=%d P_ZERO=%d P_Z=%d P_BIAS=%d P_ROWS=%d P_COLS=%d P_LOCAL=%d P_T=%d "
-                     "P_FMA=%d P_VEC=%d",
-                     (int)s.bits, form, form == 2 ? (int)zeros->dtype : 1, bias, rows, cols,
-                     (int)local, (int)a->dtype, work_fma(c), vec));
-    STEP_BUFFERS(
-        b, k, {operand_input(NBITS_A), a->dtype}, {operand_input(NBITS_B), CLG_UINT8},
-        {operand_input(NBITS_SCALES), a->dtype},
-        {operand_input(has_zeros ? NBITS_ZEROS : NBITS_B), has_zeros ? zeros->dtype : CLG_UINT8},
-        {operand_input(bias ? NBITS_BIAS : NBITS_A), a->dtype}, {operand_output(0), a->dtype});
-    STEP_INTS(b, k, m, s.n, s.k, s.blocks, block_bytes / vec);
-    k->flops = 2.0 * (double)m * (double)s.n * (double)s.k;
-    k->bytes = (double)s.n * (double)s.blocks * (double)block_bytes;
-    const int64_t items = (int64_t)local,
-                  groups_n = work_min(work_ceil_div(s.n, cols), WORK_MAX_ITEMS / items),
-                  groups_m = work_min(work_ceil_div(m, rows), WORK_MAX_ITEMS);
-    work_range_2d(c, k, groups_n * items, local, groups_m, 1);
+    const int64_t per_block = p->block_bytes / 4, words = p->sizes.blocks * per_block;
+    /* P_COLS: elements of A are read once for four columns, each of which a work-item reads a word
+     * of before it computes. P_ROWS: weights become floats once for four rows. Estimated. */
+    const int64_t local = (int64_t)work_local(c, work_min(words, 128) > 32 ? words : 32, 128);
+    int rows = p->m > 1 ? 4 : 1, cols = 4;
+    while (rows * cols > local && rows > 1) rows /= 2;
+    while (rows * cols > local && cols > 1) cols /= 2;
+    step *k = step_kernel(b, step_candidate(b, "nbits_simt"), "nbits_simt", "nbits_simt",
+                          prelude_text(b, "%s P_ROWS=%d P_COLS=%d P_LOCAL=%d P_VEC=4",
+                                       common_prelude(c, p), rows, cols, (int)local));
+    append_operands(c, k, p);
+    STEP_INTS(b, k, words, per_block, log2_of(per_block));
+    work_range_2d(c, k, work_ceil_div(p->sizes.n, cols) * local, (uint64_t)local,
+                  work_ceil_div(p->m, rows), 1);
+}
+
+static clg_status nbits_lower(lower_context *c)
+{
+    const nbits_problem p = read_problem(c);
+    if (lower_is_simd(c))
+        lower_simd(c, &p);
+    else
+        lower_simt(c, &p);
     return CLG_OK;
 }
 
@@ -127,18 +189,15 @@ static const op_attribute attributes[] = {
     {"weight_prepacked", ATTRIBUTE_INT, false, OP_ANY}, /* newer ONNX Runtimes write the default */
     {0}};
 
+#define NBITS                                                                                      \
+    .name = "MatMulNBits", .since = 1, OP_INPUTS(3, 6, "TBTZIT"), OP_OUTPUTS(1, 1, "T"),           \
+    .types = types, .attributes = attributes, .check = nbits_check, .infer = nbits_infer,          \
+    .lower = nbits_lower
+
+/* The internal one, of the pass `nbits`, has blocks of any multiple of 16. */
 const op_row op_rows_nbits[] = {
-    {.name = "MatMulNBits",
-     .grad = GRAD_NONE(GRAD_QUANTIZED),
-     .batch = BATCH_OVER(NULL, -1),
-     .domain = "com.microsoft",
-     .since = 1,
-     OP_INPUTS(3, 6, "TBTZIT"),
-     OP_OUTPUTS(1, 1, "T"),
-     .types = types,
-     .attributes = attributes,
-     .check = nbits_check,
-     .infer = nbits_infer,
-     .lower = nbits_lower},
+    {NBITS, .domain = "com.microsoft", .grad = GRAD_NONE(GRAD_QUANTIZED),
+     .batch = BATCH_OVER(NULL, -1)},
+    {NBITS, .domain = DOMAIN_INTERNAL, .grad = GRAD_NONE(GRAD_OF_PASSES)},
 };
 const size_t n_op_rows_nbits = sizeof op_rows_nbits / sizeof *op_rows_nbits;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests the pass `nbits`: names, weights with several readers, and graphs that it must not change.
+ * tests/ops/quant/test_nbits_qdq.c compares results on devices.
+ */
+#include "support/cases/pass_case.h"
+
+#include <string.h>
+
+#define K 32
+#define N 8
+
+static value_id add_constant(pass_case *m, clg_dtype dtype, int rank, const int64_t *dims)
+{
+    shape s;
+    tensor *t;
+    value_id v;
+    assert_ok(shape_make((size_t)rank, dims, &s));
+    assert_ok(tensor_create(dtype, &s, &t));
+    for (int64_t i = 0; i < t->n_elements; i++) tensor_set_float(t, i, (double)(i % 7));
+    assert_ok(graph_add_constant(m->graph, "", t, &v));
+    tensor_free(t);
+    return v;
+}
+
+/* Starts a case of opset 21 with weights int4 [K,N] in blocks of 16, dequantised as "w". */
+static pass_case start(clg_dtype scale, value_id *out_weights)
+{
+    pass_case m = pass_case_start();
+    assert_ok(graph_set_opset(m.graph, "", 21));
+    const value_id in[2] = {add_constant(&m, CLG_INT4, 2, (int64_t[]){K, N}),
+                            add_constant(&m, scale, 2, (int64_t[]){K / 16, N})};
+    *out_weights = pass_case_node(&m, "DequantizeLinear", 2, in, "w");
+    assert_ok(node_set_int(m.graph, pass_case_last(&m), "axis", 0));
+    assert_ok(node_set_int(m.graph, pass_case_last(&m), "block_size", 16));
+    return m;
+}
+
+static value_id add_input(pass_case *m, const char *name)
+{
+    return pass_case_input(m, name, 2, (int64_t[]){-1, K});
+}
+
+TEST(nbits__keeps_names_and_sizes)
+{
+    value_id w;
+    pass_case m = start(CLG_FLOAT32, &w);
+    const value_id in[2] = {add_input(&m, "x"), w};
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "MatMul", 2, in, "y"), "nbits");
+    const node *n = pass_case_find(g, "MatMulNBits");
+    assert_non_null(n);
+    assert_string_equal(n->label, "MatMul");
+    assert_string_equal(g->values[n->outputs[0]].name, "y");
+    assert_int_equal(node_int(n, "N", 0), N);
+    assert_int_equal(node_int(n, "K", 0), K);
+    assert_int_equal(node_int(n, "bits", 0), 4);
+    assert_int_equal(node_int(n, "block_size", 0), 16);
+    assert_int_equal(n->n_inputs, 3); /* zero points in the middle of the range */
+    assert_int_equal(pass_case_count(g, "DequantizeLinear"), 0);
+    graph_free(g);
+}
+
+/* Two products share the packed weights; another reader keeps the dequantised ones. */
+TEST(nbits__packs_once)
+{
+    value_id w;
+    pass_case m = start(CLG_FLOAT32, &w);
+    const value_id a[2] = {add_input(&m, "x"), w}, b[2] = {add_input(&m, "z"), w};
+    assert_ok(graph_add_output(m.graph, pass_case_node(&m, "MatMul", 2, a, "p")));
+    assert_ok(graph_add_output(m.graph, pass_case_node(&m, "MatMul", 2, b, "q")));
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "Relu", 1, &w, "y"), "nbits");
+    assert_int_equal(pass_case_count(g, "MatMulNBits"), 2);
+    assert_int_equal(pass_case_count(g, "PackNBits"), 1);
+    assert_int_equal(pass_case_count(g, "DequantizeLinear"), 1);
+    graph_free(g);
+}
+
+static void expect_none(pass_case *m, const char *op, size_t n, const value_id *inputs)
+{
+    graph *g = pass_case_run_only(m, pass_case_node(m, op, n, inputs, "y"), "nbits");
+    assert_int_equal(pass_case_count(g, "MatMulNBits"), 0);
+    assert_int_equal(pass_case_count(g, "PackNBits"), 0);
+    assert_int_equal(pass_case_count(g, "DequantizeLinear"), 1);
+    graph_free(g);
+}
+
+TEST(nbits__leaves_weights_on_the_left)
+{
+    value_id w;
+    pass_case m = start(CLG_FLOAT32, &w);
+    expect_none(&m, "MatMul", 2, (value_id[]){w, pass_case_input(&m, "x", 2, (int64_t[]){N, -1})});
+}
+
+TEST(nbits__leaves_other_dtypes)
+{
+    value_id w;
+    pass_case m = start(CLG_FLOAT16, &w); /* float16 weights: MatMul of float16 */
+    const value_id x = add_input(&m, "x");
+    m.graph->values[x].dtype = CLG_FLOAT16;
+    graph *g =
+        pass_case_run_only(&m, pass_case_node(&m, "MatMul", 2, (value_id[]){x, w}, "y"), "nbits");
+    assert_int_equal(pass_case_count(g, "MatMulNBits"), 1);
+    graph_free(g);
+    m = start(CLG_BFLOAT16, &w);
+    const value_id z = add_input(&m, "x");
+    m.graph->values[z].dtype = CLG_BFLOAT16;
+    expect_none(&m, "MatMul", 2, (value_id[]){z, w});
+}
+
+/* Gemm with another alpha, and with a C that is not a row. */
+TEST(nbits__leaves_gemm_that_scales)
+{
+    for (int i = 0; i < 2; i++) {
+        value_id w;
+        pass_case m = start(CLG_FLOAT32, &w);
+        const value_id in[3] = {add_input(&m, "x"), w,
+                                pass_case_constant(&m, "c", 2, (int64_t[]){1, N})};
+        const value_id y = pass_case_node(&m, "Gemm", i == 0 ? 2 : 3, in, "y");
+        if (i == 0) assert_ok(node_set_float(m.graph, pass_case_last(&m), "alpha", 2.0f));
+        graph *g = pass_case_run_only(&m, y, "nbits");
+        assert_int_equal(pass_case_count(g, "Gemm"), 1);
+        graph_free(g);
+    }
+}
+
+/* Weights that are an input of the graph. */
+TEST(nbits__leaves_weights_that_vary)
+{
+    pass_case m = pass_case_start();
+    assert_ok(graph_set_opset(m.graph, "", 21));
+    const value_id q = pass_case_input(&m, "q", 2, (int64_t[]){K, N});
+    m.graph->values[q].dtype = CLG_INT8;
+    const value_id in[2] = {q, add_constant(&m, CLG_FLOAT32, 1, (int64_t[]){N})};
+    const value_id w = pass_case_node(&m, "DequantizeLinear", 2, in, "w");
+    expect_none(&m, "MatMul", 2, (value_id[]){add_input(&m, "x"), w});
+}
