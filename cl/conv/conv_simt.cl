@@ -21,6 +21,9 @@
 // Arguments. Lengths and strides are in elements; batch, oc and ic may be 0. With ic 0, the sum is
 // 0.
 //   batch, groups, ic, oc    ic and oc of one group; conv_depthwise_simt has no ic
+//   n_parts                  >= 1, conv_simt only: the sums are divided into so many parts. Part p
+//                            is stored at y + p * batch * y_b0, without an epilogue if there are
+//                            several; matmul/sum_parts.cl adds them
 //   CONV_SIZES_PARAMS        see common/conv.clh; batch * od * oh * ow < 2^31
 //   x, x_off, x_b0           x_b0: batch stride; channels are dense
 //   w, w_off                 in ONNX's layout: [groups*oc][ic][kd][kh][kw]
@@ -29,7 +32,8 @@
 //
 // NDRange. The numbers of work-groups may also be smaller (>= 1): work-groups loop over the rest.
 //   conv_simt            local size P_WG_N, P_WG_M, 1; work-groups: ceil(batch*od*oh*ow /
-//                        (P_WG_N*P_TN)), ceil(oc / (P_WG_M*P_TM)), groups
+//                        (P_WG_N*P_TN)), ceil(oc / (P_WG_M*P_TM)), groups *
+//                        n_parts
 //   conv_depthwise_simt  local size P_WG_N, 1, 1; work-groups: ceil(od*oh*ow / P_WG_N), groups*oc,
 //                        batch
 // Local memory of conv_simt: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, which is 8640 with
@@ -77,21 +81,23 @@ static inline void finish(const float acc, __global elem *y, const long at,
 
 WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void conv_simt(const int batch, const int groups, const int ic, const int oc,
-                        CONV_SIZES_PARAMS, __global const elem *x, const long x_off,
-                        const long x_b0, __global const elem *w, const long w_off, __global elem *y,
-                        const long y_off, const long y_b0, EPILOGUE_PARAMS)
+                        const int n_parts, CONV_SIZES_PARAMS, __global const elem *x,
+                        const long x_off, const long x_b0, __global const elem *w, const long w_off,
+                        __global elem *y, const long y_off, const long y_b0, EPILOGUE_PARAMS)
 {
     __local float w_tile[P_TK][PITCH_LEFT], x_tile[P_TK][PITCH_RIGHT];
     __local im2col_offsets offsets;
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
     const int pixels = od * oh * ow, k = ic * kd * kh * kw, n = batch * pixels;
-    const int rounds = (k + P_TK - 1) / P_TK;
+    const int rounds = (k + P_TK - 1) / P_TK, share = (rounds + n_parts - 1) / n_parts;
     const int tiles_m = (oc + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
 
-    for (int g = get_group_id(2); g < groups; g += get_num_groups(2))
+    for (int z = get_group_id(2); z < groups * n_parts; z += get_num_groups(2))
         for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
             for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
                 const int row0 = ty * TILE_M, col0 = tx * TILE_N;
+                const int g = z % groups, part = z / groups;
+                const int first = min(part * share, rounds), last = min(first + share, rounds);
                 __global const elem *w_g = w + w_off + (long)(g * oc + row0) * k;
                 __global const elem *x_g = x + x_off + g * ic * ((long)ih * iw * id);
                 const int from = min(col0 + item % TILE_N, n - 1);
@@ -100,10 +106,10 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                 float acc[P_TM][P_TN];
                 tile_clear(acc);
 
-                im2col_find_offsets(&offsets, 0, 1, item, CONV_SIZES_ARGS);
+                im2col_find_offsets(&offsets, first * P_TK, 1, item, CONV_SIZES_ARGS);
                 barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll 1
-                for (int r = 0; r <= rounds; ++r) {
+                for (int r = first; r <= last; ++r) {
                     const int p0 = r * P_TK;
                     float w_next[SHARE_LEFT], x_next[SHARE_RIGHT];
                     TILE_FETCH(LEFT, w_next, item, p, i,
@@ -113,7 +119,7 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                                p0 + p < k && im2col_is_inside(&origin, &offsets, p, id, ih, iw)
                                    ? LOAD1(x_g + origin.at + offsets.at[p])
                                    : 0.0f)
-                    if (r > 0) tile_multiply(w_tile, x_tile, lx, ly, acc);
+                    if (r > first) tile_multiply(w_tile, x_tile, lx, ly, acc);
                     barrier(CLK_LOCAL_MEM_FENCE);
                     tile_store(w_next, x_next, item, w_tile, x_tile);
                     im2col_find_offsets(&offsets, p0 + P_TK, 1, item, CONV_SIZES_ARGS);
@@ -124,7 +130,8 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                 for (int j = 0; j < P_TN; ++j) {
                     const int col = TILE_COL(col0, lx, j);
                     if (col < n) {
-                        const long at = y_off + col / pixels * y_b0 + col % pixels;
+                        const long image = (long)part * batch + col / pixels;
+                        const long at = y_off + image * y_b0 + col % pixels;
 #pragma unroll
                         for (int i = 0; i < P_TM; ++i) {
                             const int row = TILE_ROW(row0, ly, i), channel = g * oc + row;

@@ -54,7 +54,10 @@ __kernel void fma_loop(__global const float *x, __global float *y, const int n_r
         v7 = MULTIPLY_ADD(v7);
     }
     const vec sum = ((v0 + v1) + (v2 + v3)) + ((v4 + v5) + (v6 + v7));
-    y[get_global_id(0)] = (float)sum.s0 + (float)sum.s1;
+    // Every lane counts: a compiler for scalars drops those that do not.
+    float total = 0.0f;
+    for (int lane = 0; lane < P_VEC; ++lane) total += (float)((const SCALAR *)&sum)[lane];
+    y[get_global_id(0)] = total;
 }
 
 __kernel void copy(__global const float *x, __global float *y, const int first, const int step,

@@ -18,6 +18,8 @@ void gemm_blas_steps(lower_context *c, candidate *impl, const gemm_job *j);
 /* Adds the candidate "blas", which computes all jobs with CLBlast; adds nothing if CLBlast cannot
  * compute one of them. */
 void gemm_blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs);
+/* Adds the candidate "gemm_simt_split" where sums should be divided to occupy a GPU. */
+void gemm_split_candidate(lower_context *c, const gemm_job *j);
 void gemm_plain_steps(lower_context *c, candidate *impl, const gemm_job *j);
 /* Returns CLG_OK if gemm_plain can compute the GEMM; else UNSUPPORTED_DTYPE or
  * UNSUPPORTED_ATTRIBUTE. */

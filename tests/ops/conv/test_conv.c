@@ -245,6 +245,33 @@ TEST(conv__one_by_one)
     EACH(cases);
 }
 
+/* Few results with long sums, which GPUs divide into parts: one work-group of results, so that
+ * every device does. */
+TEST(conv__sums_in_parts)
+{
+    static const conv_case cases[] = {
+        {.axes = 2, .n = 1, .c = 61, .m = 37, .in = {9, 8}, .kernel = {3, 3}, .bias = true},
+        {.axes = 2,
+         .n = 3,
+         .c = 190,
+         .m = 5,
+         .in = {4, 5},
+         .kernel = {3, 2},
+         .strides = {2, 1},
+         .begin = {1, 0},
+         .end = {0, 1}},
+        {.axes = 1, .n = 1, .c = 257, .m = 64, .in = {40}, .kernel = {5}, .dilations = {3}},
+        {.axes = 3, .n = 2, .c = 71, .m = 9, .in = {3, 3, 4}, .kernel = {2, 2, 2}, .bias = true},
+    };
+    run_node_by(CLG_KERNELS_SIMT, "conv_simt_split");
+    EACH(cases);
+    run_node_by(CLG_KERNELS_AUTO, NULL);
+    static const conv_case grouped[] = {
+        {.axes = 2, .n = 1, .c = 122, .m = 6, .group = 2, .in = {7, 6}, .kernel = {3, 3}},
+    };
+    EACH(grouped); /* divided where the device has enough compute units */
+}
+
 TEST(conv__groups)
 {
     static const conv_case cases[] = {
