@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#define BLOCK_UNIT 16  /* blocks must be multiples of it: a chunk of cl/quant/nbits.cl */
+#define BLOCK_UNIT 16  /* blocks must be multiples of it, for whole words of 4 bytes */
 #define COLUMN_UNIT 32 /* scales by column: K is padded to a multiple, which is the block */
 
 /* Quantised weights that a product reads: row n of `bytes`, along k, if by_row, else column n. */
