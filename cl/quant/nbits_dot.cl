@@ -29,7 +29,7 @@
 //          P_DOT=0
 #include "quant/nbits_scales.clh"
 
-#include "common/dot_words.clh"
+#include "quant/dot_words.clh"
 
 typedef CAT(int, P_VEC) sums_vec;
 #define LOAD_INTS(p) CAT(vload, P_VEC)(0, (__global const int *)(p))

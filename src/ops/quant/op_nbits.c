@@ -130,8 +130,9 @@ enum {
 static int64_t scales_form(int64_t per_block, int64_t lanes)
 {
     if (per_block % lanes == 0) return 1;
-    const int64_t n = lanes / per_block;
-    return lanes % per_block == 0 && n <= 8 ? n : 0;
+    for (int64_t n = 2; n <= 8; n *= 2)
+        if (n * per_block == lanes) return n;
+    return 0;
 }
 
 /* Returns the rows of a register tile for m rows of A: few are left over, and all are in registers.
@@ -211,7 +212,7 @@ static void lower_simd(lower_context *c, const nbits_problem *p)
     append_operands(c, k, p);
     STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.blocks, d.words, d.per_block, d.vectors, d.share);
     if (tile) {
-        const int64_t rows = ROWS_BYTES / (row * (int64_t)sizeof(float)) / 12 * 12;
+        const int64_t rows = row > 0 ? ROWS_BYTES / (row * (int64_t)sizeof(float)) / 12 * 12 : 0;
         step_arg_int(b, k, rows > 12 ? rows : 12); /* 12: a multiple of each P_MR */
     }
     work_range_2d(c, k, d.groups, 1, tile ? 1 : p->m, 1);

@@ -106,8 +106,8 @@ TEST(nbits__matmuls)
     nbits((nbits_case){f, none, 2, 5, 288, 16, 8, true, 0});
 }
 
-/* accuracy_level 4: elements of A may be rounded to 8 bits. Those that are drawn have them: multiples
- * of 1/64, the largest of each block 127/64, so that results are exact in both ways. */
+/* accuracy_level 4: elements of A may be rounded to 8 bits. Those that are drawn have no more:
+ * multiples of 1/64, the largest of each block 127/64, so that results are exact in both ways. */
 TEST(nbits__accuracy_level_4)
 {
     const clg_dtype none = CLG_DTYPE_NONE, f = CLG_FLOAT32, h = CLG_FLOAT16, u = CLG_UINT8;
