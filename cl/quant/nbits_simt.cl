@@ -3,15 +3,9 @@
 // Computes com.microsoft.MatMulNBits for few rows of a on GPUs: y = a x transpose(w) + bias with
 // weights of 4 or 8 bits, quantized block-wise along k, w = (q - zero) * scale. A work-group
 // computes a tile of y; its work-items divide k, neighbours read neighbouring words of a row of w.
-// Weights become floats without a conversion: a field of the word is the low bits of a float of
-// 2^23, from which 2^23 and the zero point are subtracted, exactly. Fields that are not at bit 0
-// count 16 or 256 times as much, and the elements of a as many times less.
 //
 // Parameters
-//   P_BITS    bits of a weight: 4 (two per byte, the first in the low nibble) or 8
-//   P_ZERO    zero points: 0 none, half of the range (8 or 128) is used; 1 packed as the weights
-//             are; 2 of dtype P_Z
-//   P_Z       P_ZERO 2: dtype of the zero points, 1 float or 10 half; else 1
+//   P_BITS, P_ZERO, P_Z  see nbits_words.clh
 //   P_BIAS    1: a bias of one element per column is added; 0: none
 //   P_ROWS, P_COLS  tile of y that a group computes at a time; powers of two, product at most
 //             P_LOCAL
@@ -40,36 +34,10 @@
 // @variant P_BITS=4 P_ZERO=2 P_Z=10 P_BIAS=1 P_ROWS=1 P_COLS=4 P_LOCAL=32 P_T=10 P_FMA=1 P_VEC=4
 #include "common/types.clh"
 
-#define PER (32 / P_BITS)    // weights of a word
-#define FIELDS (16 / P_BITS) // weights of half a word
-#define MASK ((1u << P_BITS) - 1u)
-#define TWO_23 8388608.0f
+#include "quant/nbits_words.clh"
+
 #define RESULTS (P_ROWS * P_COLS)
 #define SHARE (P_LOCAL / RESULTS) // work-items that add the sums of one result
-
-#if P_ZERO == 2 && P_Z == 10
-typedef half zero_elem;
-#define LOAD_ZERO(p) HALF_LOAD(p)
-#elif P_ZERO == 2
-typedef float zero_elem;
-#define LOAD_ZERO(p) (*(p))
-#else
-typedef uchar zero_elem;
-#endif
-
-// Returns the zero point of block number `block` of a row of w, whose zero points begin at p.
-static inline float zero_of(__global const zero_elem *p, const int block)
-{
-#if P_ZERO == 0
-    return (float)(1 << (P_BITS - 1));
-#elif P_ZERO == 2
-    return LOAD_ZERO(p + block);
-#elif P_BITS == 4
-    return (float)((p[block / 2] >> (block % 2 * 4)) & 15);
-#else
-    return (float)p[block];
-#endif
-}
 
 // Returns word `at` of the weights from p on; aligned: p is a multiple of 4.
 static inline uint load_word(__global const uchar *p, const int at, const bool aligned)
@@ -80,7 +48,7 @@ static inline uint load_word(__global const uchar *p, const int at, const bool a
 }
 
 // Loads the PER elements of a, from p on, that are multiplied by a word of weights; those from
-// `count` on are 0. Elements of field number i of half a word are divided by 2^(P_BITS * i).
+// `count` on are 0. Each is multiplied by its FIELD_FACTOR.
 static inline void load_elements(__global const elem *p, const int count, const bool aligned,
                                  float x[PER])
 {
@@ -102,7 +70,7 @@ static inline void load_elements(__global const elem *p, const int count, const 
         for (int i = 0; i < PER; ++i) x[i] = i < count ? (float)LOAD1(p + i) : 0.0f;
     }
 #pragma unroll
-    for (int i = 0; i < PER; ++i) x[i] *= 1.0f / (float)(1 << (i % FIELDS * P_BITS));
+    for (int i = 0; i < PER; ++i) x[i] *= FIELD_FACTOR(i);
 }
 
 // Adds to sum[r * P_COLS + c] the products of a word of weights of column c with row r of x.
@@ -114,14 +82,8 @@ static inline void multiply(const uint word, const float scale, const float zero
     for (int r = 0; r < P_ROWS; ++r) part[r] = 0.0f;
 #pragma unroll
     for (int i = 0; i < PER; ++i) {
-        const int field = i % FIELDS, at = field * P_BITS;
-        const uint bits = (i < FIELDS ? word : word >> 16) & (MASK << at);
-        const float power = (float)(1 << at);
-#if P_ZERO == 2 // may be no integer
-        const float q = (as_float(bits | 0x4b000000u) - TWO_23) - zero * power;
-#else
-        const float q = as_float(bits | 0x4b000000u) - (TWO_23 + zero * power);
-#endif
+        const float q =
+            FIELD_VALUE(as_float(FIELD_BITS(i < FIELDS ? word : word >> 16, i)), zero, i);
 #pragma unroll
         for (int r = 0; r < P_ROWS; ++r) part[r] = MAD(x[r][i], q, part[r]);
     }
@@ -138,7 +100,7 @@ __kernel void nbits_simt(__global const elem *a, const long a_off, __global cons
                          const int words, const int per_block, const int shift)
 {
     const int me = get_local_id(0);
-    const int zero_step = P_ZERO == 2 ? blocks : (blocks * P_BITS + 7) / 8;
+    const int zero_step = ZERO_PITCH(blocks);
     const bool aligned_w = ((size_t)(w + w_off) & 3) == 0,
                aligned_a = ((size_t)(a + a_off) & 15) == 0 && k % 4 == 0;
     __local float shared[RESULTS * P_LOCAL];

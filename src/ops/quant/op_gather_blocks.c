@@ -9,6 +9,7 @@
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { DATA, INDICES, SCALES, ZEROS };
 
@@ -24,7 +25,10 @@ static table read_table(const node *n, clg_dtype dtype, const shape *data)
                .block = node_int(n, "block_size", 128),
                .rows = data->dims[0]};
     if (dtype == CLG_UINT8) t.per = 8 / t.bits;
-    t.cols = data->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : data->dims[1] * t.per;
+    t.cols = t.per;
+    for (int i = 1; i < data->rank; i++)
+        t.cols = t.cols == DIM_UNKNOWN || data->dims[i] == DIM_UNKNOWN ? DIM_UNKNOWN
+                                                                       : t.cols * data->dims[i];
     t.blocks = t.cols == DIM_UNKNOWN ? DIM_UNKNOWN : (t.cols + t.block - 1) / t.block;
     return t;
 }
@@ -55,7 +59,7 @@ static clg_status blocks_infer(op_context *c)
     const shape *data = &op_input(c, DATA)->dims;
     shape y = op_input(c, INDICES)->dims;
     int gathered, quantized;
-    if (data->rank != 2 ||
+    if (data->rank < 2 || (data->rank > 2 && strcmp(c->node->domain, DOMAIN_INTERNAL) != 0) ||
         shape_axis(node_int(c->node, "gather_axis", 0), 2, "gather_axis", &gathered) != CLG_OK ||
         shape_axis(node_int(c->node, "quantize_axis", 1), 2, "quantize_axis", &quantized) !=
             CLG_OK ||
@@ -114,18 +118,16 @@ static const op_attribute attributes[] = {
     {"quantize_axis", ATTRIBUTE_INT, false, OP_ANY},
     {0}};
 
+#define GATHER_BLOCKS                                                                              \
+    .name = "GatherBlockQuantized", .since = 1, OP_INPUTS(3, 4, "DISD"), OP_OUTPUTS(1, 1, "S"),    \
+    .types = types, .attributes = attributes, .check = blocks_check, .infer = blocks_infer,        \
+    .lower = blocks_lower
+
+/* The internal one, of the pass `nbits`, takes a table [rows, ...] of any rank for [rows, columns].
+ */
 const op_row op_rows_gather_blocks[] = {
-    {.name = "GatherBlockQuantized",
-     .grad = GRAD_NONE(GRAD_QUANTIZED),
-     .batch = OP_BATCH(.pass = batch_pass_gather, .rows = 2, .attribute = "gather_axis"),
-     .domain = "com.microsoft",
-     .since = 1,
-     OP_INPUTS(3, 4, "DISD"),
-     OP_OUTPUTS(1, 1, "S"),
-     .types = types,
-     .attributes = attributes,
-     .check = blocks_check,
-     .infer = blocks_infer,
-     .lower = blocks_lower},
+    {GATHER_BLOCKS, .domain = "com.microsoft", .grad = GRAD_NONE(GRAD_QUANTIZED),
+     .batch = OP_BATCH(.pass = batch_pass_gather, .rows = 2, .attribute = "gather_axis")},
+    {GATHER_BLOCKS, .domain = DOMAIN_INTERNAL, .grad = GRAD_NONE(GRAD_OF_PASSES)},
 };
 const size_t n_op_rows_gather_blocks = sizeof op_rows_gather_blocks / sizeof *op_rows_gather_blocks;

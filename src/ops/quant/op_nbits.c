@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lowers com.microsoft.MatMulNBits: GEMMs with block-quantised weights of 4 or 8 bits, which stay
- * packed in memory. See cl/quant/nbits.cl.
+ * packed in memory. See cl/quant/nbits_simd.cl and nbits_simt.cl.
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/grad/grad_rule.h"
-#include "ops/lowering/work.h"
+#include "ops/lowering/dot.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -107,34 +107,115 @@ static const char *common_prelude(lower_context *c, const nbits_problem *p)
     return text ? text : "";
 }
 
+/* Appends the operands from the weights on, and says how much work it is. */
 static void append_operands(lower_context *c, step *k, const nbits_problem *p)
 {
-    STEP_BUFFERS(&c->build, k, {operand_input(NBITS_A), p->dtype},
-                 {operand_input(NBITS_B), CLG_UINT8}, {operand_input(NBITS_SCALES), p->dtype},
+    STEP_BUFFERS(&c->build, k, {operand_input(NBITS_B), CLG_UINT8},
+                 {operand_input(NBITS_SCALES), p->dtype},
                  {operand_input(p->zero_form ? NBITS_ZEROS : NBITS_B), p->zero_dtype},
                  {operand_input(p->has_bias ? NBITS_BIAS : NBITS_A), p->dtype},
                  {operand_output(0), p->dtype});
-    STEP_INTS(&c->build, k, p->m, p->sizes.n, p->sizes.k, p->sizes.blocks);
     k->flops = 2.0 * (double)p->m * (double)p->sizes.n * (double)p->sizes.k;
     k->bytes = (double)p->sizes.n * (double)p->sizes.blocks * (double)p->block_bytes;
+}
+
+/* Sizes of the SIMD class. */
+enum {
+    COLS = 4,              /* columns of a register tile, as in cl/quant/nbits_simd.cl */
+    SHARES_PER_UNIT = 8,   /* work-items per core, to balance the load. Estimated, not measured. */
+    ROWS_BYTES = 512 << 10 /* of A, arranged, that a core takes at a time: half of its L2 cache */
+};
+
+/* Returns P_SCALES: how scales belong to the lanes of a vector of `lanes` words. */
+static int64_t scales_form(int64_t per_block, int64_t lanes)
+{
+    if (per_block % lanes == 0) return 1;
+    for (int64_t n = 2; n <= 8; n *= 2)
+        if (n * per_block == lanes) return n;
+    return 0;
+}
+
+/* Returns the rows of a register tile for m rows of A: few are left over, and all are in registers.
+ */
+static int tile_rows(const lower_context *c, int64_t m)
+{
+    const int most = work_simd_lanes(c) == 16 ? 6 : 3;
+    if (m <= 2) return 2;
+    if (most == 6 && work_ceil_div(m, 6) * 60 > work_ceil_div(m, 4) * 44) return 4;
+    return most;
+}
+
+/* How the SIMD class divides the work. */
+typedef struct nbits_simd {
+    int64_t per_block, words, lanes, vectors; /* see cl/quant/nbits_simd.cl */
+    int64_t share, groups;
+} nbits_simd;
+
+static nbits_simd divide_simd(const lower_context *c, const nbits_problem *p)
+{
+    nbits_simd d = {.per_block = p->block_bytes / 4, .lanes = work_simd_lanes(c)};
+    const int64_t tiles = work_ceil_div(p->sizes.n, COLS);
+    d.words = p->sizes.blocks * d.per_block;
+    d.vectors = work_ceil_div(d.words, d.lanes);
+    d.share = work_ceil_div(tiles, SHARES_PER_UNIT * work_units(c)) * COLS;
+    d.groups = work_ceil_div(p->sizes.n, d.share);
+    return d;
+}
+
+static const char *simd_prelude(lower_context *c, const nbits_problem *p, const nbits_simd *d,
+                                int rows, const char *more)
+{
+    return prelude_text(&c->build, "%s P_MR=%d P_SCALES=%d P_VEC=%d%s", common_prelude(c, p), rows,
+                        (int)scales_form(d->per_block, d->lanes), (int)d->lanes, more);
+}
+
+/* Adds the implementation with dot products of bytes. */
+static void lower_dot(lower_context *c, const nbits_problem *p)
+{
+    step_builder *b = &c->build;
+    const nbits_simd d = divide_simd(c, p);
+    const int rows = p->m > 2 ? 4 : (int)p->m, x_vectors = p->sizes.bits == 4 ? 4 : 3;
+    const char *prelude = simd_prelude(c, p, &d, rows > 0 ? rows : 1, " P_UNIT=4 P_DOT=1");
+    candidate *impl = step_candidate(b, "nbits_dot");
+    const operand x =
+        step_scratch(b, impl, (size_t)(p->m * d.vectors * x_vectors * d.lanes) * sizeof(int32_t));
+    step *first = step_kernel(b, impl, "nbits_dot", "nbits_quantize", prelude);
+    STEP_BUFFERS(b, first, {operand_input(NBITS_A), p->dtype}, {x, CLG_INT32});
+    STEP_INTS(b, first, p->m, p->sizes.k, p->sizes.blocks, d.per_block, d.vectors);
+    work_range_2d(c, first, p->sizes.blocks, 1, p->m, 1);
+    step *k = step_kernel(b, impl, "nbits_dot", "nbits_dot", prelude);
+    step_arg_buffer(b, k, x, CLG_INT32);
+    append_operands(c, k, p);
+    STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.blocks, d.words, d.per_block, d.vectors, d.share);
+    work_range_2d(c, k, d.groups, 1, work_ceil_div(p->m, rows > 0 ? rows : 1), 1);
 }
 
 static void lower_simd(lower_context *c, const nbits_problem *p)
 {
     step_builder *b = &c->build;
-    int vec = work_lanes(c, p->block_bytes);
-    while (vec > 4 && p->block_bytes % vec != 0) vec /= 2;
-    if (vec < 4) vec = 4;
-    /* P_ROWS: each block of B is unpacked once for four rows of A. P_COLS: four columns give a core
-     * enough accumulators to hide the latency of multiply-adds. Estimated, not measured. */
-    const int rows = p->m >= 4 ? 4 : 1, cols = 4;
-    step *k = step_kernel(b, step_candidate(b, "nbits"), "nbits", "nbits",
-                          prelude_text(b, "%s P_ROWS=%d P_COLS=%d P_LOCAL=1 P_VEC=%d",
-                                       common_prelude(c, p), rows, cols, vec));
+    const nbits_simd d = divide_simd(c, p);
+    const int64_t row = d.vectors * d.lanes * 32 / p->sizes.bits; /* elements, arranged */
+    const bool tile = p->m > 1;
+    const char *prelude = simd_prelude(c, p, &d, tile ? tile_rows(c, p->m) : 1, "");
+    candidate *impl = step_candidate(b, "nbits_simd");
+    const operand x = step_scratch(b, impl, (size_t)(p->m * row) * sizeof(float));
+    step *first = step_kernel(b, impl, "nbits_simd", "nbits_arrange", prelude);
+    STEP_BUFFERS(b, first, {operand_input(NBITS_A), p->dtype}, {x, CLG_FLOAT32});
+    STEP_INTS(b, first, p->m, p->sizes.k, d.vectors);
+    work_range_2d(c, first, d.vectors, 1, p->m, 1);
+    step *k = step_kernel(b, impl, "nbits_simd", tile ? "nbits_tile" : "nbits_row", prelude);
+    step_arg_buffer(b, k, x, CLG_FLOAT32);
+    if (tile) {
+        const size_t bytes = (size_t)(d.groups * row * COLS) * sizeof(float);
+        step_arg_buffer(b, k, step_scratch(b, impl, bytes), CLG_FLOAT32);
+    }
     append_operands(c, k, p);
-    STEP_INTS(b, k, p->block_bytes / vec);
-    work_range_2d(c, k, work_min(work_ceil_div(p->sizes.n, cols), WORK_MAX_ITEMS), 1,
-                  work_min(work_ceil_div(p->m, rows), WORK_MAX_ITEMS), 1);
+    STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.blocks, d.words, d.per_block, d.vectors, d.share);
+    if (tile) {
+        const int64_t rows = row > 0 ? ROWS_BYTES / (row * (int64_t)sizeof(float)) / 12 * 12 : 0;
+        step_arg_int(b, k, rows > 12 ? rows : 12); /* 12: a multiple of each P_MR */
+    }
+    work_range_2d(c, k, d.groups, 1, tile ? 1 : p->m, 1);
 }
 
 /* Returns log2(n), or -1 where n is no power of two. */
@@ -158,8 +239,10 @@ static void lower_simt(lower_context *c, const nbits_problem *p)
     step *k = step_kernel(b, step_candidate(b, "nbits_simt"), "nbits_simt", "nbits_simt",
                           prelude_text(b, "%s P_ROWS=%d P_COLS=%d P_LOCAL=%d P_VEC=4",
                                        common_prelude(c, p), rows, cols, (int)local));
+    step_arg_buffer(b, k, operand_input(NBITS_A), p->dtype);
     append_operands(c, k, p);
-    STEP_INTS(b, k, words, per_block, log2_of(per_block));
+    STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.k, p->sizes.blocks, words, per_block,
+              log2_of(per_block));
     work_range_2d(c, k, work_ceil_div(p->sizes.n, cols) * local, (uint64_t)local,
                   work_ceil_div(p->m, rows), 1);
 }
@@ -167,7 +250,11 @@ static void lower_simt(lower_context *c, const nbits_problem *p)
 static clg_status nbits_lower(lower_context *c)
 {
     const nbits_problem p = read_problem(c);
-    if (lower_is_simd(c))
+    /* accuracy_level 4 allows elements of A to be rounded to 8 bits. */
+    if (lower_is_simd(c) && node_int(c->node, "accuracy_level", 0) == 4 &&
+        dot_is_proved(c, DOT_BYTE) && work_simd_lanes(c) >= 8)
+        lower_dot(c, &p);
+    else if (lower_is_simd(c))
         lower_simd(c, &p);
     else
         lower_simt(c, &p);

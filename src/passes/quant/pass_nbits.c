@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#define BLOCK_UNIT 16  /* blocks must be multiples of it: a chunk of cl/quant/nbits.cl */
+#define BLOCK_UNIT 16  /* blocks must be multiples of it, for whole words of 4 bytes */
 #define COLUMN_UNIT 32 /* scales by column: K is padded to a multiple, which is the block */
 
 /* Quantised weights that a product reads: row n of `bytes`, along k, if by_row, else column n. */
@@ -272,6 +272,32 @@ static clg_status replace_all(const nbits_work *p)
     return CLG_OK;
 }
 
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* A decoder whose embedding is its last weight too has one constant, [rows, blocks, bytes] for
+ * MatMulNBits, and a Reshape of it to [rows, columns] for GatherBlockQuantized, which would be a
+ * second copy. Lets the latter read the constant. */
+static void share_tables(const graph_info *s)
+{
+    graph *g = s->graph;
+    for (node_id i = 0; i < g->n_nodes; i++) {
+        node *n = &g->nodes[i];
+        if (n->removed || strcmp(n->op_type, "GatherBlockQuantized") != 0 ||
+            strcmp(n->domain, "com.microsoft") != 0 || !is_known_constant(s, n->inputs[0]) ||
+            s->graph->values[n->inputs[0]].producer == NODE_NONE)
+            continue;
+        const node *moved = &g->nodes[s->graph->values[n->inputs[0]].producer];
+        const shape *to = &s->facts[n->inputs[0]].dims;
+        if (!node_is(moved, "Reshape") || !is_known_constant(s, moved->inputs[0])) continue;
+        const shape *from = &s->facts[moved->inputs[0]].dims;
+        if (from->rank < 2 || to->rank != 2 || from->dims[0] != to->dims[0]) continue;
+        n->domain = DOMAIN_INTERNAL;
+        n->opset = 1;
+        n->op = NULL;
+        graph_set_input(g, i, 0, moved->inputs[0]);
+    }
+}
+
 clg_status pass_nbits(graph *g, const pass_options *options)
 {
     graph_info s;
@@ -279,6 +305,7 @@ clg_status pass_nbits(graph *g, const pass_options *options)
     nbits_work p = {.graph = g, .info = &s, .max_bytes = options->max_buffer_bytes};
     p.made = memory_zalloc(2 * g->n_nodes + 1, sizeof *p.made);
     const clg_status status = p.made ? replace_all(&p) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) share_tables(&s);
     memory_free(p.made);
     graph_info_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status;

@@ -15,6 +15,7 @@ typedef struct nbits_case {
     int64_t m, n, k, block;
     int bits;
     bool bias;
+    int accuracy; /* accuracy_level */
 } nbits_case;
 
 /* Returns an integer in 0 .. 2^bits - 1. */
@@ -36,9 +37,13 @@ static void nbits(nbits_case k)
     const int64_t blocks = (k.k + k.block - 1) / k.block, row_bytes = blocks * k.block * k.bits / 8;
     const int64_t zero_bytes = (blocks * k.bits + 7) / 8;
     const bool packed = k.zero_dtype == CLG_UINT8, zeros = k.zero_dtype != CLG_DTYPE_NONE;
-    const double *a = run_node_random(k.m * k.k), *scales = run_node_random(k.n * blocks),
-                 *bias = run_node_random(k.n), *random = run_node_random(k.n * blocks * k.block),
+    double *a = run_node_random(k.m * k.k);
+    const double *scales = run_node_random(k.n * blocks), *bias = run_node_random(k.n),
+                 *random = run_node_random(k.n * blocks * k.block),
                  *zero_random = run_node_random(k.n * blocks);
+    if (k.accuracy == 4)
+        for (int64_t i = 0; i < k.m * k.k; i++)
+            a[i] = i % k.k % k.block == 0 ? 127.0 / 64 : floor(a[i] * 127) / 64;
     double *b = run_node_zeros(k.n * row_bytes), *packed_zeros = run_node_zeros(k.n * zero_bytes);
     double *y = run_node_zeros(k.m * k.n);
     for (int64_t c = 0; c < k.n; c++) {
@@ -66,6 +71,7 @@ static void nbits(nbits_case k)
     run_node_int(&r, "N", k.n);
     run_node_int(&r, "bits", k.bits);
     run_node_int(&r, "block_size", k.block);
+    run_node_int(&r, "accuracy_level", k.accuracy);
     run_node_input(&r, k.dtype, DIMS(1, k.m, k.k), a);
     run_node_constant(&r, CLG_UINT8, DIMS(k.n, blocks, k.block * k.bits / 8), b);
     run_node_constant(&r, k.dtype, DIMS(k.n * blocks), scales);
@@ -86,16 +92,31 @@ static void nbits(nbits_case k)
 TEST(nbits__matmuls)
 {
     const clg_dtype none = CLG_DTYPE_NONE, f = CLG_FLOAT32, h = CLG_FLOAT16, u = CLG_UINT8;
-    nbits((nbits_case){f, none, 1, 33, 64, 32, 4, false});
-    nbits((nbits_case){f, u, 1, 7, 96, 32, 4, true});
-    nbits((nbits_case){f, u, 9, 5, 300, 16, 4, false});
-    nbits((nbits_case){f, f, 4, 6, 70, 32, 4, true});
-    nbits((nbits_case){f, none, 6, 9, 129, 128, 4, true});
-    nbits((nbits_case){f, u, 5, 10, 80, 32, 8, false});
-    nbits((nbits_case){f, none, 1, 3, 37, 16, 8, true});
-    nbits((nbits_case){h, u, 3, 8, 64, 32, 4, true});
-    nbits((nbits_case){h, h, 1, 8, 64, 32, 4, false});
-    nbits((nbits_case){f, none, 0, 3, 32, 32, 4, false});
+    nbits((nbits_case){f, none, 1, 33, 64, 32, 4, false, 0});
+    nbits((nbits_case){f, u, 1, 7, 96, 32, 4, true, 0});
+    nbits((nbits_case){f, u, 9, 5, 300, 16, 4, false, 0});
+    nbits((nbits_case){f, f, 4, 6, 70, 32, 4, true, 0});
+    nbits((nbits_case){f, none, 6, 9, 129, 128, 4, true, 0});
+    nbits((nbits_case){f, u, 5, 10, 80, 32, 8, false, 0});
+    nbits((nbits_case){f, none, 1, 3, 37, 16, 8, true, 0});
+    nbits((nbits_case){h, u, 3, 8, 64, 32, 4, true, 0});
+    nbits((nbits_case){h, h, 1, 8, 64, 32, 4, false, 0});
+    nbits((nbits_case){f, none, 0, 3, 32, 32, 4, false, 0});
+    nbits((nbits_case){f, u, 23, 6, 160, 32, 4, true, 0});
+    nbits((nbits_case){f, none, 2, 5, 288, 16, 8, true, 0});
+}
+
+/* accuracy_level 4: elements of A may be rounded to 8 bits. Those that are drawn have no more:
+ * multiples of 1/64, the largest of each block 127/64, so that results are exact in both ways. */
+TEST(nbits__accuracy_level_4)
+{
+    const clg_dtype none = CLG_DTYPE_NONE, f = CLG_FLOAT32, h = CLG_FLOAT16, u = CLG_UINT8;
+    nbits((nbits_case){f, none, 1, 9, 192, 32, 4, true, 4});
+    nbits((nbits_case){f, u, 7, 5, 100, 16, 4, false, 4});
+    nbits((nbits_case){f, f, 2, 6, 70, 32, 4, true, 4});
+    nbits((nbits_case){f, none, 3, 4, 130, 128, 8, false, 4});
+    nbits((nbits_case){f, u, 5, 11, 80, 16, 8, true, 4});
+    nbits((nbits_case){h, u, 4, 8, 64, 64, 4, true, 4});
 }
 
 TEST(nbits__refuses)

@@ -134,3 +134,41 @@ TEST(nbits__leaves_weights_that_vary)
     const value_id w = pass_case_node(&m, "DequantizeLinear", 2, in, "w");
     expect_none(&m, "MatMul", 2, (value_id[]){add_input(&m, "x"), w});
 }
+
+/* Adds GatherBlockQuantized of a Reshape of [4,2,8] bytes to `dims`, which has two axes. */
+static graph *gather_table(const int64_t dims[2], int64_t out_from[3])
+{
+    pass_case m = pass_case_start();
+    const value_id packed = add_constant(&m, CLG_UINT8, 3, (int64_t[]){4, 2, 8});
+    const value_id wanted = pass_case_ints(&m, "dims", 2, dims);
+    const value_id table = pass_case_node(&m, "Reshape", 2, (value_id[]){packed, wanted}, "t");
+    const value_id ids = pass_case_input(&m, "ids", 1, (int64_t[]){3});
+    m.graph->values[ids].dtype = CLG_INT64;
+    const value_id scales = add_constant(&m, CLG_FLOAT32, 2, (int64_t[]){dims[0], 8 / dims[0]});
+    const value_id y =
+        pass_case_node(&m, "GatherBlockQuantized", 3, (value_id[]){table, ids, scales}, "y");
+    const node_id n = pass_case_last(&m);
+    assert_ok(graph_set_opset(m.graph, "com.microsoft", 1));
+    m.graph->nodes[n].domain = "com.microsoft";
+    m.graph->nodes[n].opset = 1;
+    assert_ok(node_set_int(m.graph, n, "block_size", 16));
+    graph *g = pass_case_run_only(&m, y, "nbits");
+    const node *gather = pass_case_find(g, "GatherBlockQuantized");
+    assert_non_null(gather);
+    memcpy(out_from, g->values[gather->inputs[0]].dims.dims, 3 * sizeof *out_from);
+    return g;
+}
+
+/* The embedding reads the constant of the last MatMulNBits, not a copy; not so where the rows are
+ * others. */
+TEST(nbits__shares_the_embedding)
+{
+    int64_t from[3];
+    graph *g = gather_table((int64_t[]){4, 16}, from);
+    assert_int_equal(pass_case_count(g, "Reshape"), 0);
+    assert_int_equal(from[2], 8);
+    graph_free(g);
+    g = gather_table((int64_t[]){8, 8}, from);
+    assert_int_equal(pass_case_count(g, "Reshape"), 1);
+    graph_free(g);
+}

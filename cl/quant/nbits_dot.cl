@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Computes com.microsoft.MatMulNBits with accuracy_level 4 on CPUs with dot products of bytes: as
+// nbits_simd.cl, but elements of a are rounded to 8 bits, each quantization block of a row of a
+// with a scale of its own, the largest magnitude / 127. Sums of a word are exact.
+//
+// Parameters
+//   P_BITS, P_ZERO, P_Z  see nbits_words.clh
+//   P_BIAS    1: a bias of one element per column is added; 0: none
+//   P_MR      rows of a register tile
+//   P_SCALES, P_T, P_FMA, P_VEC  see nbits_scales.clh
+//   P_UNIT, P_DOT  see common/dot_simd.clh; P_UNIT is 4
+// Arguments
+//   a         [m, k]
+//   x         [m, vectors, X_VECTORS, P_VEC] words: elements of a as s words (P_BITS 4: those of
+//             even, then those of odd index of each word of w), the sum of each word of w, as a
+//             float, or times minus the zero point, as an int, with P_ZERO 0; and its scale
+//   w, scales, zeros, bias, y, m, n, blocks, words, per_block, vectors, share  see nbits_simd.cl
+// NDRange: nbits_quantize: blocks, m; each may be smaller. nbits_dot: ceil(n / share), ceil(m /
+// P_MR); the second may be smaller.
+//
+// @cpu
+// @split
+// @variant P_BITS=4 P_ZERO=0 P_Z=1 P_BIAS=0 P_MR=4 P_SCALES=4 P_T=1 P_FMA=1 P_VEC=16 P_UNIT=4
+//          P_DOT=0
+// @variant P_BITS=8 P_ZERO=1 P_Z=1 P_BIAS=1 P_MR=1 P_SCALES=1 P_T=10 P_FMA=1 P_VEC=8 P_UNIT=4
+//          P_DOT=0
+// @variant P_BITS=4 P_ZERO=2 P_Z=10 P_BIAS=1 P_MR=2 P_SCALES=0 P_T=10 P_FMA=1 P_VEC=16 P_UNIT=4
+//          P_DOT=0
+#include "quant/nbits_scales.clh"
+
+#include "quant/dot_words.clh"
+
+typedef CAT(int, P_VEC) sums_vec;
+#define LOAD_INTS(p) CAT(vload, P_VEC)(0, (__global const int *)(p))
+#define TO_VEC CAT(convert_float, P_VEC)
+#define DOTS (P_BITS == 4 ? 2 : 1)
+#define X_VECTORS (DOTS + 2)
+#define MOST 127.0f // of an element of a
+
+// Returns element `at` of a block of a, quantized by multiplication; 0 from `count` on.
+static inline int quantized(__global const elem *p, const int at, const int count, const float by)
+{
+    return at < count ? (int)rint(LOAD1(p + at) * by) : 0;
+}
+
+__kernel void nbits_quantize(__global const elem *a, const long a_off, __global int *x,
+                             const long x_off, const int m, const int k, const int blocks,
+                             const int per_block, const int vectors)
+{
+    for (int r = get_global_id(1); r < m; r += get_global_size(1))
+        for (int b = get_global_id(0); b < blocks; b += get_global_size(0)) {
+            const int block = per_block * PER, count = min(k - b * block, block);
+            __global const elem *p = a + a_off + (long)r * k + (long)b * block;
+            float largest = 0.0f;
+            for (int i = 0; i < count; ++i) largest = fmax(largest, fabs((float)LOAD1(p + i)));
+            const float by = largest > 0.0f ? MOST / largest : 0.0f, scale = largest / MOST;
+            // The last block clears the lanes after it.
+            const int end = b + 1 < blocks ? (b + 1) * per_block : vectors * P_VEC;
+            for (int word = b * per_block; word < end; ++word) {
+                const int at = (word - b * per_block) * PER, left = at < block ? count : 0;
+                __global int *to = x + x_off +
+                                   ((long)r * vectors + word / P_VEC) * X_VECTORS * P_VEC +
+                                   word % P_VEC;
+                int sum = 0;
+                for (int d = 0; d < DOTS; ++d) {
+                    uint bytes = 0;
+                    for (int i = 0; i < 4; ++i) {
+                        const int q = quantized(p, at + i * DOTS + d, left, by);
+                        bytes |= (uint)(q & 255) << (8 * i);
+                        sum += q;
+                    }
+                    to[d * P_VEC] = (int)bytes;
+                }
+#if P_ZERO == 0
+                to[DOTS * P_VEC] = -sum * (1 << (P_BITS - 1));
+#else
+                to[DOTS * P_VEC] = as_int((float)sum);
+#endif
+                to[(DOTS + 1) * P_VEC] = as_int(scale);
+            }
+        }
+}
+
+// Computes P_MR rows of columns col to col + 3: rows of x from `from` on, to y from `to` on, of
+// which there are m - row.
+MICRO_TARGET static void tile(__global const int *x, __global const uchar *w,
+                              __global const elem *s, __global const zero_elem *z,
+                              __global const elem *bias, __global elem *y, const int row,
+                              const int m, const int col, const int n, const int blocks,
+                              const int words, const int per_block, const int vectors)
+{
+    vec sum[P_MR][COLS];
+    __global const int *from[P_MR];
+#pragma unroll
+    for (int r = 0; r < P_MR; ++r) {
+        from[r] = x + (long)min(row + r, m - 1) * vectors * X_VECTORS * P_VEC;
+#pragma unroll
+        for (int c = 0; c < COLS; ++c) sum[r][c] = (vec)0.0f;
+    }
+    for (int v = 0; v < vectors; ++v) {
+#pragma unroll
+        for (int c = 0; c < COLS; ++c) {
+            const long line = min(col + c, n - 1);
+            const words_vec word = load_words(w + line * words * 4, v * P_VEC, words);
+            const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks),
+                                          v * P_VEC, words, per_block);
+#if P_BITS == 4
+            const sums_vec even = CAT(as_int, P_VEC)(word & 0x0f0f0f0fu),
+                           odd = CAT(as_int, P_VEC)((word >> 4u) & 0x0f0f0f0fu);
+#else
+            const sums_vec even = CAT(as_int, P_VEC)(word);
+#endif
+#pragma unroll
+            for (int r = 0; r < P_MR; ++r) {
+                __global const int *e = from[r] + v * X_VECTORS * P_VEC;
+                const vec scale = AS_VEC(LOAD_INTS(e + (DOTS + 1) * P_VEC));
+#if P_ZERO == 0
+                sums_vec dots = LOAD_INTS(e + DOTS * P_VEC);
+#else
+                sums_vec dots = (sums_vec)0;
+#endif
+                dots = DOT_WORDS(LOAD_INTS(e), even, dots);
+#if P_BITS == 4
+                dots = DOT_WORDS(LOAD_INTS(e + P_VEC), odd, dots);
+#endif
+                vec part = TO_VEC(dots);
+#if P_ZERO != 0
+                part = MAD(-b.zero, AS_VEC(LOAD_INTS(e + DOTS * P_VEC)), part);
+#endif
+                sum[r][c] = MAD(part * b.scale, scale, sum[r][c]);
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < P_MR; ++r)
+        if (row + r < m)
+            store_sums(totals(sum[r][0], sum[r][1], sum[r][2], sum[r][3]), y + (long)(row + r) * n,
+                       bias, col, n);
+}
+
+__kernel void nbits_dot(__global const int *x, const long x_off, __global const uchar *w,
+                        const long w_off, __global const elem *scales, const long scales_off,
+                        __global const zero_elem *zeros, const long zeros_off,
+                        __global const elem *bias, const long bias_off, __global elem *y,
+                        const long y_off, const int m, const int n, const int blocks,
+                        const int words, const int per_block, const int vectors, const int share)
+{
+    const int end = min(((int)get_global_id(0) + 1) * share, n);
+    for (int row = (int)get_global_id(1) * P_MR; row < m; row += (int)get_global_size(1) * P_MR)
+        for (int col = (int)get_global_id(0) * share; col < end; col += COLS)
+            tile(x + x_off, w + w_off, scales + scales_off, zeros + zeros_off, bias + bias_off,
+                 y + y_off, row, m, col, n, blocks, words, per_block, vectors);
+}
