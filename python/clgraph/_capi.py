@@ -666,6 +666,7 @@ FUNCTIONS = {
     "clg_dtype_size": (c_size_t, [c_int]),
     "clg_file_write": (c_int, [c_char_p, c_void_p, c_size_t]),
     "clg_get_log": (clg_log_callback, [c_void_p]),
+    "clg_implementation_name": (c_char_p, [c_size_t]),
     "clg_indices_free": (None, [c_void_p]),
     "clg_last_error": (c_char_p, []),
     "clg_last_hint": (c_char_p, []),

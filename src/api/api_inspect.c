@@ -10,6 +10,7 @@
 #include "ops/core/op.h"
 #include "ops/grad/grad_rule.h"
 #include "session/exec/model.h"
+#include "step/impl_names.h"
 
 #include <clgraph/inspect.h>
 
@@ -370,3 +371,7 @@ void clg_operator_list_free(clg_operator_info *operators, size_t n_operators)
     arena_deinit(&list->memory);
     memory_free(list);
 }
+
+/* ---- implementations ------------------------------------------------------------------------- */
+
+const char *clg_implementation_name(size_t index) { return impl_name(index); }
