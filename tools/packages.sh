@@ -46,7 +46,7 @@ packages_of() { # GROUP SUITE
   case $1 in
     build)
       echo gcc libc6-dev cmake ninja-build pkg-config opencl-headers ocl-icd-opencl-dev \
-        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev libwebp-dev libjpeg-dev
+        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
     test)

@@ -212,7 +212,7 @@ static void place_node(const graph *g, const node *n, const value_fact *facts, b
         info->reason = "reads or gives strings, which no device computes with";
     } else if ((row->flags & OP_HOST) && !(row->flags & OP_CONTROL)) {
         info->place = CLG_PLACE_HOST;
-        info->reason = "looks words up in a table, which is the host's";
+        info->reason = "tables of words and encoded images are the host's";
     } else if ((row->flags & OP_EVAL_ONLY) || (!row->lower && !row->stages) ||
                gives_known(n, facts)) {
         info->place = CLG_PLACE_SHAPE;
