@@ -19,7 +19,7 @@ HTML comment before a block says what else to do with it:
 
     <!-- norun: REASON -->       nothing
     <!-- check: REASON -->       sh: not run; programs, paths and options must exist
-    <!-- starts: REASON -->      sh: each command runs for START_SECONDS, and must not fail until then
+    <!-- starts: REASON -->      sh: each command runs for START_SECONDS, and must not fail in them
     <!-- needs: NAME -->         not run where there is no such program, file, or "module NAME"
     <!-- exit: N -->             sh: the exit code of the block
     <!-- quote: FILE... -->      each line is in one of these files, white space aside

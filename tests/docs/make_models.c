@@ -11,7 +11,8 @@
  *     images.onnx    image [rows,1,4,4] -> probabilities [rows,16]
  *     case/          of linear.onnx, an input and its output for cltool verify; the folder and
  *                    its test_data_set_0 must be there
- *     resnet50.onnx, clip.onnx, model.onnx: image [1,3,S,S] of 224, 224 and 384 -> scores of 1000 classes
+ *     resnet50.onnx, clip.onnx, model.onnx
+ *                    image [1,3,S,S], S = 224, 224, 384 -> [1,1000], [1,512], [1,1000]
  *     yolox_nano.onnx, version-RFB-320.onnx, deeplab.onnx: the inputs and outputs of these models
  *     columns.onnx   as images.onnx, with a Softmax over the rows, the node softmax_3
  */
