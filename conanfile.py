@@ -51,8 +51,9 @@ class Clgraph(ConanFile):
 
     def system_requirements(self):
         Apt(self).install(
-            ["libclblast-dev", "libjansson-dev", "libjpeg-dev", "libpcre2-dev", "libstb-dev"]
-            + ["libwebp-dev", "libxxhash-dev", "opencl-headers", "pkg-config", "zlib1g-dev"],
+            ["libclblast-dev", "libjansson-dev", "libjpeg-dev", "libopenjp2-7-dev", "libpcre2-dev"]
+            + ["libpng-dev", "libstb-dev", "libtiff-dev", "libwebp-dev", "libxxhash-dev"]
+            + ["opencl-headers", "pkg-config", "zlib1g-dev"],
             check=True,
         )
 

@@ -2,7 +2,7 @@
 #
 # Everything that is not ours, each found in one place. Nothing is downloaded, nothing is copied
 # into the tree. Headers alone: OpenCL, CLBlast, xxHash. Linked: PCRE2, zlib, jansson, stb, cmocka,
-# and libwebp and libjpeg where they are there.
+# and libjpeg, libpng, libwebp, libtiff and openjpeg where they are there.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -37,19 +37,9 @@ clg_find_module(clg_pcre2 libpcre2-8 libpcre2-dev)
 
 if(CLG_BUILD_TOOLS OR CLG_BUILD_EXAMPLES OR CLG_BUILD_TESTS)
   clg_find_module(clg_jansson jansson libjansson-dev)
+endif()
+if(CLG_BUILD_TOOLS OR CLG_BUILD_EXAMPLES OR CLG_BUILD_TESTS OR CLG_IMAGES)
   clg_find_module(clg_stb stb libstb-dev)
-  # Optional: cltool reads WebP images with libwebp, and JPEG images as Pillow does with libjpeg.
-  add_library(clg_images INTERFACE)
-  foreach(format IN ITEMS webp jpeg)
-    string(TOUPPER ${format} name)
-    if(CLG_${name})
-      pkg_check_modules(clg_${format} QUIET IMPORTED_TARGET lib${format})
-    endif()
-    if(CLG_${name} AND clg_${format}_FOUND)
-      target_link_libraries(clg_images INTERFACE PkgConfig::clg_${format})
-      target_compile_definitions(clg_images INTERFACE CLG_HAS_${name}=1)
-    endif()
-  endforeach()
 endif()
 if(CLG_BUILD_TESTS)
   clg_find_module(clg_cmocka cmocka libcmocka-dev)

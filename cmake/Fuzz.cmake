@@ -10,15 +10,9 @@ set(fuzz_output "${PROJECT_BINARY_DIR}/tests/fuzz")
 file(GLOB fuzz_sources CONFIGURE_DEPENDS "${fuzz_dir}/libfuzzer/fuzz_*.c")
 file(GLOB corpus_sources CONFIGURE_DEPENDS "${fuzz_dir}/libfuzzer/corpus_*.c")
 
-# The parts of cltool that targets call.
-add_library(fuzz_tool STATIC ${tool_lib_sources})
-target_include_directories(fuzz_tool PUBLIC ${tool_include_dirs})
-target_link_libraries(fuzz_tool
-  PRIVATE clg_settings PUBLIC tool_generated clgraph_internal clg_jansson clg_stb clg_images m)
-
 add_library(fuzz_targets_objects STATIC ${fuzz_sources} "${fuzz_dir}/libfuzzer/support.c")
 target_link_libraries(fuzz_targets_objects
-  PRIVATE clg_settings PUBLIC fuzz_tool clg_test_support clgraph_internal)
+  PRIVATE clg_settings PUBLIC tool_parts clg_test_support clgraph_internal)
 
 function(clg_add_fuzz_program name)
   add_executable(${name} ${ARGN})

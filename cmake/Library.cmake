@@ -62,7 +62,7 @@ foreach(layer IN LISTS CLG_LAYERS)
   list(APPEND layer_objects $<TARGET_OBJECTS:clgraph_${layer}>)
 endforeach()
 # dladdr, posix_spawn_file_actions_addclosefrom_np
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c"
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/library/dynlib_posix.c"
   "${PROJECT_SOURCE_DIR}/src/base/posix/process_posix.c" PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
 
 # Before 1.0 a minor version may break programs: each has a SONAME and a symbol version of its own.
@@ -71,21 +71,23 @@ if(abi_version EQUAL 0)
   set(abi_version 0.${PROJECT_VERSION_MINOR})
 endif()
 
-# Where the compile helper is installed; a program that contains a static library finds it there.
+# Where the compile helper and the module of images are installed; a program that contains a static
+# library finds them there.
 set(helper_name "clgraph-${abi_version}")
 if(WIN32)
   set(helper_folder "${CMAKE_INSTALL_BINDIR}") # beside clgraph.dll
 else()
   set(helper_folder "${CMAKE_INSTALL_LIBDIR}/${helper_name}")
 endif()
-set(helper_definitions "CLG_HELPER_FOLDER=\"${helper_name}\"")
+set(companion_definitions "CLG_COMPANION_FOLDER=\"${helper_name}\"")
 if(CLG_BUILD_STATIC OR NOT BUILD_SHARED_LIBS)
   cmake_path(ABSOLUTE_PATH helper_folder BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE helper_path)
-  list(APPEND helper_definitions
-    "CLG_INSTALLED_HELPER=\"${helper_path}/clgraph-compile${CMAKE_EXECUTABLE_SUFFIX}\"")
+  list(APPEND companion_definitions "CLG_INSTALLED_COMPANIONS=\"${helper_path}\"")
 endif()
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/helper/helper.c" PROPERTIES
-  COMPILE_DEFINITIONS "${helper_definitions}")
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/library/companion.c" PROPERTIES
+  COMPILE_DEFINITIONS "${companion_definitions}")
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/formats/image_module.c" PROPERTIES
+  COMPILE_DEFINITIONS "CLG_MODULE_SUFFIX=\"${CMAKE_SHARED_MODULE_SUFFIX}\"")
 
 set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 if(CLG_LINK_OPENCL)
@@ -144,6 +146,8 @@ target_link_libraries(clgraph-compile PRIVATE clg_settings ${library_needs} clg_
 set_target_properties(clgraph-compile PROPERTIES LINKER_LANGUAGE C)
 add_dependencies(clgraph clgraph-compile)
 
+include(Images)
+
 if(CLG_BUILD_TESTS)
   add_library(clgraph_internal STATIC ${layer_objects})
   target_include_directories(clgraph_internal PUBLIC
@@ -152,4 +156,7 @@ if(CLG_BUILD_TESTS)
     clg_opencl_headers clg_clblast_headers clg_xxhash_headers)
   set_target_properties(clgraph_internal PROPERTIES LINKER_LANGUAGE C)
   add_dependencies(clgraph_internal clgraph-compile) # tests start it
+  if(TARGET clgraph-images)
+    add_dependencies(clgraph_internal clgraph-images) # tests open it
+  endif()
 endif()

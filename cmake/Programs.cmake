@@ -31,7 +31,7 @@ if(CLG_BUILD_TOOLS)
     add_executable(cltool ${tool_sources})
     target_include_directories(cltool PRIVATE ${tool_include_dirs})
     target_link_libraries(cltool PRIVATE
-      clg_settings tool_generated clgraph clg_jansson clg_stb clg_images ZLIB::ZLIB Threads::Threads)
+      clg_settings tool_generated clgraph clg_jansson clg_stb ZLIB::ZLIB Threads::Threads)
     if(UNIX)
       target_link_libraries(cltool PRIVATE m)
     endif()

@@ -36,6 +36,9 @@ set(test_definitions
   "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\""
   "CLG_TEST_COMPILE_HELPER=\"$<TARGET_FILE:clgraph-compile>\""
   "CLG_TEST_MODELS=\"${CLG_TEST_MODELS}\"" "CLG_TEST_SANITIZED=$<BOOL:${CLG_SANITIZE}>")
+if(TARGET clgraph-images)
+  list(APPEND test_definitions "CLG_TEST_IMAGES=\"$<TARGET_FILE:clgraph-images>\"")
+endif()
 file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
 list(FILTER support_sources EXCLUDE REGEX "${clg_other_system}")
 add_library(clg_test_support INTERFACE)
@@ -123,6 +126,9 @@ clg_add_test_programs(unit unit)
 target_sources(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim/ep_groups.c")
 target_include_directories(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim")
 clg_add_test_programs(ops device)
+foreach(test graph_layout html private_text suite_models tool_suggestion tool_text tool_vision)
+  target_link_libraries(test_unit_${test} PRIVATE tool_parts)
+endforeach()
 if(WIN32)
   return() # the rest is made of shell scripts, ocl-icd's layers and folders of drivers
 endif()
@@ -277,10 +283,7 @@ foreach(area api conformance models)
 endforeach()
 clg_add_test_programs(faults fault)
 include(Fuzz)
-foreach(test api_train_reader unit_graph_layout unit_html unit_private_text unit_suite_models
-    unit_tool_suggestion unit_tool_text unit_tool_vision)
-  target_link_libraries(test_${test} PRIVATE fuzz_tool) # the parts of cltool
-endforeach()
+target_link_libraries(test_api_train_reader PRIVATE tool_parts)
 clg_add_test_scripts(conformance device)
 # It lists the implementations of the generated models, which must be complete by then.
 set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generated_models)

@@ -34,3 +34,14 @@ add_library(tool_generated STATIC "${tool_generated}/tool_commit.c" "${tool_gene
 add_dependencies(tool_generated tool_commit_source)
 target_include_directories(tool_generated PRIVATE ${tool_include_dirs})
 target_link_libraries(tool_generated PRIVATE clg_settings)
+
+# The parts of cltool, for tests.
+if(CLG_BUILD_TESTS)
+  add_library(tool_parts STATIC ${tool_lib_sources})
+  target_include_directories(tool_parts PUBLIC ${tool_include_dirs})
+  target_link_libraries(tool_parts
+    PRIVATE clg_settings PUBLIC tool_generated clgraph_internal clg_jansson clg_stb ZLIB::ZLIB)
+  if(UNIX)
+    target_link_libraries(tool_parts PUBLIC m)
+  endif()
+endif()

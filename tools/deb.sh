@@ -123,7 +123,7 @@ run_test() {
 }
 remove_packages() (
   set -e
-  apt test purge --auto-remove libclgraph0.1 libclgraph-dev clgraph-tools python3-clgraph
+  apt test purge --auto-remove libclgraph0.1 libclgraph0.1-images libclgraph-dev clgraph-tools python3-clgraph
   list_files >"$folder/after"
   diff "$folder/before" "$folder/after"
 )

@@ -46,7 +46,7 @@ packages_of() { # GROUP SUITE
   case $1 in
     build)
       echo gcc libc6-dev cmake ninja-build pkg-config opencl-headers ocl-icd-opencl-dev \
-        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev libwebp-dev libjpeg-dev
+        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
     test)
@@ -64,8 +64,9 @@ packages_of() { # GROUP SUITE
       echo libonnx-testdata mesa-opencl-icd
       case $2 in bookworm | noble) echo oclgrind ;; esac
       ;;
-    # clang, its runtime and llvm (llvm-cov) are for tests/fuzz too, binutils for lint.hardening.
-    lint) echo clang clang-format clang-tidy shellcheck llvm libclang-rt-dev binutils ;;
+    # clang, its runtime and llvm (llvm-cov) are for tests/fuzz too, binutils for lint.hardening,
+    # the last two for lint.msvc_headers.
+    lint) echo clang clang-format clang-tidy shellcheck llvm libclang-rt-dev binutils libc++-dev mingw-w64-x86-64-dev ;;
     vendors)
       # tools/portability.sh takes AMD's and NVIDIA's targets through clang 15.
       echo intel-opencl-icd

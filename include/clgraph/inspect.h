@@ -250,6 +250,9 @@ CLG_API void clg_session_profile_free(clg_step_profile *steps, size_t n_steps);
 
 /* ---- choice of kernels ----------------------------------------------------------------------- */
 
+/* Returns the name of an implementation that an operator has on some device, "winograd_4x4": the
+ * `index`-th in alphabetical order, from 0; NULL from their number on. Any thread. */
+CLG_API const char *clg_implementation_name(size_t index);
 /* Adds measured choices of implementations. A node with several implementations uses the one that
  * was measured to be the fastest for its problem on this device and driver, else the one of the
  * lowest estimated cost. lines, as `cltool tune` writes them: "clgraph choices 1", then one line

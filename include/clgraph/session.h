@@ -42,7 +42,8 @@ typedef struct clg_session_options {
     clg_progress_callback progress; /* while the session is created; may be NULL */
     void *progress_user;
     /* Implementations to use wherever a node has them, the best first; elsewhere cost estimates
-     * choose, whatever was measured. For tests and measurements; names as in clg_step_profile. */
+     * choose, whatever was measured. For tests and measurements; names as in clg_step_profile. For
+     * one that is not a clg_implementation_name, creating fails with INVALID_ARGUMENT. */
     const char *const *preferred_impls;
     size_t n_preferred_impls;
     clg_precision precision;

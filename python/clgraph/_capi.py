@@ -234,6 +234,15 @@ class clg_context_options(Structure):
     ]
 
 
+class clg_image_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("channels", c_int),
+        ("keep_16_bits", c_bool),
+        ("max_pixels", c_uint64),
+    ]
+
+
 class clg_measurement(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -666,6 +675,9 @@ FUNCTIONS = {
     "clg_dtype_size": (c_size_t, [c_int]),
     "clg_file_write": (c_int, [c_char_p, c_void_p, c_size_t]),
     "clg_get_log": (clg_log_callback, [c_void_p]),
+    "clg_image_decode": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p]),
+    "clg_image_size": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_implementation_name": (c_char_p, [c_size_t]),
     "clg_indices_free": (None, [c_void_p]),
     "clg_last_error": (c_char_p, []),
     "clg_last_hint": (c_char_p, []),

@@ -47,7 +47,7 @@ class Backend(clgraph.backend.ClgraphBackend):
 
 # Results that ONNX does not fix: random numbers.
 RANDOM = ("bernoulli", "training_dropout")
-# ImageDecoder is not supported, nor Unique of bfloat16.
+# Unique of bfloat16 is not supported; ImageDecoder needs clgraph-images, which wheels lack.
 UNSUPPORTED = ("image_decoder", "unique_bfloat16")
 # onnx's runner cannot compare a sequence of scalars.
 NOT_COMPARED = ("loop16_seq_none",)

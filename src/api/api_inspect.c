@@ -10,6 +10,7 @@
 #include "ops/core/op.h"
 #include "ops/grad/grad_rule.h"
 #include "session/exec/model.h"
+#include "step/impl_names.h"
 
 #include <clgraph/inspect.h>
 
@@ -211,7 +212,7 @@ static void place_node(const graph *g, const node *n, const value_fact *facts, b
         info->reason = "reads or gives strings, which no device computes with";
     } else if ((row->flags & OP_HOST) && !(row->flags & OP_CONTROL)) {
         info->place = CLG_PLACE_HOST;
-        info->reason = "looks words up in a table, which is the host's";
+        info->reason = "tables of words and encoded images are the host's";
     } else if ((row->flags & OP_EVAL_ONLY) || (!row->lower && !row->stages) ||
                gives_known(n, facts)) {
         info->place = CLG_PLACE_SHAPE;
@@ -370,3 +371,7 @@ void clg_operator_list_free(clg_operator_info *operators, size_t n_operators)
     arena_deinit(&list->memory);
     memory_free(list);
 }
+
+/* ---- implementations ------------------------------------------------------------------------- */
+
+const char *clg_implementation_name(size_t index) { return impl_name(index); }

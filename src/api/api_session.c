@@ -5,6 +5,7 @@
  */
 #include "api/arguments.h"
 #include "api/session_settings.h"
+#include "step/impl_names.h"
 
 /* Marks the session as busy; returns BUSY from the calling function if it is already. */
 #define ENTER(session)                                                                             \
@@ -73,6 +74,12 @@ clg_status api_session_options(const device_context *context, const clg_session_
                        &o->disabled));
     CLG_TRY(read_names("preferred_impls", given->preferred_impls, given->n_preferred_impls,
                        &o->preferred));
+    for (size_t i = 0; i < o->preferred.count; i++) {
+        const char *name = o->preferred.names[i];
+        if (name[0] && !impl_name_is_known(name))
+            return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                             "preferred_impls: there is no implementation '%s'", name);
+    }
     return read_names("keep_fp32", given->keep_fp32, given->n_keep_fp32, &o->keep_fp32);
 }
 

@@ -157,8 +157,27 @@ TEST(measured__what_is_refused)
     options.n_preferred_impls = 1;
     assert_int_equal(clg_session_create(context, model, &options, &session),
                      CLG_ERROR_INVALID_ARGUMENT);
+    const char *unknown = "winograd";
+    options.preferred_impls = &unknown;
+    assert_int_equal(clg_session_create(context, model, &options, &session),
+                     CLG_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(clg_last_error(), "'winograd'"));
     clg_model_free(model);
     clg_context_free(context);
+}
+
+TEST(measured__names_of_implementations_are_sorted)
+{
+    const char *before = "", *name;
+    size_t n = 0;
+    bool has_winograd = false;
+    for (; (name = clg_implementation_name(n)) != NULL; n++, before = name) {
+        assert_true(strcmp(before, name) < 0);
+        has_winograd |= strcmp(name, "winograd_4x4") == 0;
+    }
+    assert_true(has_winograd);
+    assert_true(n > 100);
+    assert_null(clg_implementation_name(SIZE_MAX));
 }
 
 TEST_GROUP(only_pocl, NULL)

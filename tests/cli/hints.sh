@@ -26,6 +26,9 @@ show run digits.onnx -i x.npy --dump /1/Relu
 show run digits.onnx -i x.npy --dump relu
 show run digits.onnx -i x.npy --dump nothing-like-it
 show predict digits.onnx -i x.npy -o probability=y.npy
+show run digits.onnx -i x.npy --prefer gemm_smid
+show inspect digits.onnx --plan --prefer nothing-like-it
+show run digits.onnx -i x.npy --prefer conv_direct --prefer qconv -q
 show gradient digits.onnx -i x.npy --of probability
 show gradient digits.onnx -i x.npy --wrt imgae
 finish

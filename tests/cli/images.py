@@ -120,7 +120,9 @@ def cmyk(path, gap='0'):
     comment = b'\xff\xfe\0\2' + b'\0' * int(gap)
     frame = struct.pack('>HBHHB', 8 + 3 * 4, 8, 8, 8, 4) + bytes(
         b for i in range(4) for b in (i + 1, 0x11, 0))
-    open(path, 'wb').write(b'\xff\xd8' + comment + b'\xff\xc0' + frame + b'\xff\xda\0\2\xff\xd9')
+    scan = struct.pack('>HB', 14, 4) + bytes(b for i in range(4) for b in (i + 1, 0)) + b'\0\x3f\0'
+    open(path, 'wb').write(b'\xff\xd8' + comment + b'\xff\xc0' + frame + b'\xff\xda' + scan +
+                           b'\xff\xd9')
 
 
 # ---- the reference ------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ make header 16777217 1 wide.png
 show run same.onnx --image wide.png --resize crop --shape x=1x3x8x8 -q
 show run same.onnx --image small-8x13.png --max-pixels 0 -q
 
-echo "== files that stb_image would read in part or with wrong colours"
+echo "== files that decoders would read in part or with wrong colours"
 make chunk small-8x13.png IDAT pixels.png
 show run same.onnx --image pixels.png -q
 make chunk small-8x13.png pHYs CgBI cgbi.png
@@ -84,7 +84,7 @@ head -c -3 good.bmp >cut.bmp # two bytes of padding and one of a pixel
 show run same.onnx --image cut.bmp -q
 make cmyk cmyk.jpg
 show run same.onnx --image cmyk.jpg -q
-make cmyk gap.jpg 2 # stb_image skips what is between segments
+make cmyk gap.jpg 2 # bytes between segments are skipped
 show run same.onnx --image gap.jpg -q
 base64 -d >small.jpg <<'JPEG'
 /9j/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxO
@@ -128,7 +128,8 @@ onnx_model bytes_graph >bytes.onnx
 show rates -- predict bytes.onnx -i folder -o bytes.npy --resize crop --batch 4 -q
 make blank bytes.npy
 mkdir bad
-cp pixels.png huge.png bad
+head -c 30 pixels.png >bad/pixels.png
+cp huge.png bad
 show predict same.onnx -i bad -o none.npy -q
 ls none.npy 2>/dev/null
 show predict same.onnx -i folder -o none.npy --shape x=6x3x9x9 -q

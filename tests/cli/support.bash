@@ -24,6 +24,7 @@ digits() {
 normal() {
   sed -E -e '/AddressSanitizer failed to allocate/d' -e "s#$WORK#WORK#g" -e "s#$CLG_SOURCE_DIR#SOURCE#g" \
     -e 's#^(cltool: )?device [0-9]+:[0-9]+(/[0-9]+)?, .*#\1device P:D, NAME (PLATFORM)#' \
+    -e 's#\((libpng|libtiff): .*\)#(\1: REASON)#' \
     -e 's#there is: [0-9]+:[0-9]+ .*#there is: DEVICES#' \
     -e 's#"id:[^"]*"#"id:DEVICE"#g' -e 's#id:[a-z]+:[^ ,;:)]*#id:DEVICE#g'
 }
@@ -166,19 +167,21 @@ onnx_node_fields() { # OP NAME "INPUT..." "OUTPUT..."
   pb_text 4 "$1"
 }
 onnx_node() { pb_message 1 onnx_node_fields "$@"; }
-onnx_attribute_fields() { # NAME FIELD VALUE...: FIELD is i (an integer), ints or strings
+onnx_attribute_fields() { # NAME FIELD VALUE...: FIELD is i (an integer), ints, s (a string) or strings
   local field=$2 value
   pb_text 1 "$1"
   for value in "${@:3}"; do
     case $field in
       i) pb_int 3 "$value" ;;
       ints) pb_int 8 "$value" ;;
+      s) pb_text 4 "$value" ;;
       strings) pb_text 9 "$value" ;;
     esac
   done
   case $field in
     i) pb_int 20 2 ;;
     ints) pb_int 20 7 ;;
+    s) pb_int 20 3 ;;
     strings) pb_int 20 8 ;;
   esac
 }
@@ -212,11 +215,11 @@ onnx_external_fields() { # NAME "DIM..." LOCATION
 }
 onnx_external() { pb_message 5 onnx_external_fields "$@"; }
 onnx_opset() { pb_int 2 "$1"; }
-onnx_model() { # COMMAND... that writes the graph's fields
+onnx_model() { # COMMAND... that writes the graph's fields; $opset, else 13
   pb_int 1 8
   pb_text 2 by-hand
   pb_message 7 "$@"
-  pb_message 8 onnx_opset 13
+  pb_message 8 onnx_opset "${opset:-13}"
 }
 
 # Little-endian float32 by its bits: f32 3f800000 40000000

@@ -144,3 +144,23 @@ TEST(files__cache)
     CHECK(
         throws([&] { (void)clgraph::cache(std::string()).entries(); }, CLG_ERROR_INVALID_ARGUMENT));
 }
+
+TEST(values__images_become_tensors)
+{
+    const std::string map = "P6 2 1 255\n\1\2\3\4\5\6";
+    const std::vector<unsigned char> file(map.begin(), map.end());
+    const clgraph::view<const unsigned char> bytes(file.data(), file.size());
+    if (clgraph::result<value> r = clgraph::try_decode_image(bytes);
+        !r && r.status() == CLG_ERROR_UNSUPPORTED_OPERATOR)
+        return; /* the module is not built */
+    CHECK_EQ(clgraph::read_image_header(bytes).width, 2);
+    const value image = clgraph::decode_image(bytes);
+    CHECK_EQ(image.dims()[2], 3);
+    CHECK_EQ(image.data<std::uint8_t>()[5], 6);
+    clgraph::image_options options;
+    options.channels = 2;
+    CHECK(throws([&] { (void)clgraph::decode_image(bytes, options); }, CLG_ERROR_INVALID_ARGUMENT));
+    options = {};
+    options.max_pixels = 1;
+    CHECK(throws([&] { (void)clgraph::decode_image(bytes, options); }, CLG_ERROR_LIMIT));
+}

@@ -19,14 +19,16 @@ HTML comment before a block says what else to do with it:
 
     <!-- norun: REASON -->       nothing
     <!-- check: REASON -->       sh: not run; programs, paths and options must exist
-    <!-- needs: NAME -->         not run where there is no such program or file
+    <!-- starts: REASON -->      sh: each command runs for START_SECONDS, and must not fail in them
+    <!-- needs: NAME -->         not run where there is no such program, file, or "module NAME"
     <!-- exit: N -->             sh: the exit code of the block
     <!-- quote: FILE... -->      each line is in one of these files, white space aside
     <!-- output: COMMAND -->     the block is what the command prints; `...` stands for any lines,
                                  and times and devices may differ
     <!-- context: NAME -->       another context
 
-At most MAX_NORUN of the blocks of code may be norun, and MAX_CHECK only checked.
+At most MAX_NORUN of the blocks of code may be norun, and MAX_CHECK only checked. A block that
+starts counts as neither: what fails when it begins is found, what fails later is not.
 """
 
 import os
@@ -34,15 +36,17 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 
 from markdown_it import MarkdownIt
 
-MAX_NORUN = 0.15
-MAX_CHECK = 0.33
+MAX_NORUN = 0.10
+MAX_CHECK = 0.20
+START_SECONDS = 2
 HERE = pathlib.Path(__file__).resolve().parent
-DIRECTIVES = ("norun", "check", "needs", "exit", "quote", "output", "context")
+DIRECTIVES = ("norun", "check", "starts", "needs", "exit", "quote", "output", "context")
 CODE = {"c": ".c", "cpp": ".cpp", "python": ".py", "sh": ".sh"}
 TEXT = {"text", "json", "xml"}
 
@@ -97,6 +101,36 @@ def run(command, folder, environment, what, code=0):
     if done.returncode != code:
         raise Failure(f"{what}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def start(command, folder, environment):
+    """Runs a command of bash for START_SECONDS, and ends it; raises Failure if it failed before."""
+    with subprocess.Popen(
+        ["bash", "-eu", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, _ = process.communicate(timeout=START_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return
+    if process.returncode != 0:
+        raise Failure(f"{command}: exit code {process.returncode}\n{printed}")
+
+
+def is_there(needed):
+    """Returns whether there is a program or file, or "module NAME" of Python."""
+    if needed.startswith("module "):
+        command = [sys.executable, "-I", "-c", f"import {needed.split()[1]}"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return shutil.which(needed) or os.path.exists(needed)
 
 
 # ---- output --------------------------------------------------------------------------------------
@@ -305,7 +339,7 @@ class Runner:
                 raise Failure("norun without a reason")
             return "norun"
         needed = block.directives.get("needs")
-        if needed and not shutil.which(needed) and not os.path.exists(needed):
+        if needed and not is_there(needed):
             print(f"{block}: {needed} is not installed: not run")
             return "absent"
         for kind in ("output", "quote"):
@@ -319,6 +353,11 @@ class Runner:
         if "check" in block.directives:
             self.check(block)
             return "check"
+        if "starts" in block.directives:
+            folder = self.copy(block)
+            for command in re.sub(r"\\\n", " ", block.text).strip().split("\n"):
+                start(command, folder, self.environment)
+            return "start"
         getattr(self, "run_" + block.language)(block)
         return "run"
 

@@ -11,6 +11,9 @@
  *     images.onnx    image [rows,1,4,4] -> probabilities [rows,16]
  *     case/          of linear.onnx, an input and its output for cltool verify; the folder and
  *                    its test_data_set_0 must be there
+ *     resnet50.onnx, clip.onnx, model.onnx
+ *                    image [1,3,S,S], S = 224, 224, 384 -> [1,1000], [1,512], [1,1000]
+ *     yolox_nano.onnx, version-RFB-320.onnx, deeplab.onnx: the inputs and outputs of these models
  *     columns.onnx   as images.onnx, with a Softmax over the rows, the node softmax_3
  */
 #include <clgraph/inspect.h>
@@ -116,6 +119,54 @@ static void make_images(const char *folder, const char *file, int64_t axis)
     finish(folder, file);
 }
 
+static void constant(const char *name, size_t n, const int64_t *numbers)
+{
+    need(clg_builder_constant(b, name, CLG_INT64, 1, (int64_t[]){(int64_t)n}, numbers,
+                              n * sizeof *numbers));
+}
+
+/* Adds an output of these dimensions, each element of which is the mean of the input "image". */
+static void means(const char *name, size_t rank, const int64_t *dims)
+{
+    static const int64_t one = 1;
+    char shape[64], flat[64];
+    snprintf(shape, sizeof shape, "%s_shape", name);
+    snprintf(flat, sizeof flat, "%s_flat", name);
+    constant(shape, rank, dims);
+    node("ReduceMean", NULL, "image", NULL, name[0] == 'b' ? "mean_b" : "mean");
+    need(clg_builder_attribute_int(b, "keepdims", 1));
+    constant(name[0] == 'b' ? "one_b" : "one", 1, &one);
+    node("Reshape", NULL, name[0] == 'b' ? "mean_b" : "mean", name[0] == 'b' ? "one_b" : "one",
+         flat);
+    node("Expand", NULL, flat, shape, name);
+    need(clg_builder_output(b, name));
+}
+
+static void make_vision(const char *folder)
+{
+    static const struct {
+        const char *file;
+        int64_t height, width;
+        const char *outputs[2];
+        size_t rank;
+        int64_t dims[2][4];
+    } models[] = {
+        {"resnet50.onnx", 224, 224, {"scores"}, 2, {{1, 1000}}},
+        {"clip.onnx", 224, 224, {"embedding"}, 2, {{1, 512}}},
+        {"model.onnx", 384, 384, {"scores"}, 2, {{1, 1000}}},
+        {"yolox_nano.onnx", 416, 416, {"output"}, 3, {{1, 3549, 85}}},
+        {"version-RFB-320.onnx", 240, 320, {"scores", "boxes"}, 3, {{1, 4420, 2}, {1, 4420, 4}}},
+        {"deeplab.onnx", 520, 589, {"out"}, 4, {{1, 21, 520, 589}}},
+    };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        start();
+        input("image", 4, (int64_t[]){1, 3, models[i].height, models[i].width});
+        for (size_t k = 0; k < 2 && models[i].outputs[k]; k++)
+            means(models[i].outputs[k], models[i].rank, models[i].dims[k]);
+        finish(folder, models[i].file);
+    }
+}
+
 /* Saves rows of ones as the input, and the sums of the weights' columns as the output. */
 static void make_case(const char *folder)
 {
@@ -140,6 +191,7 @@ int main(int argc, char **argv)
     }
     make_vectors(argv[1]);
     make_case(argv[1]);
+    make_vision(argv[1]);
     make_images(argv[1], "images.onnx", 1);
     make_images(argv[1], "columns.onnx", 0);
     return 0;

@@ -32,7 +32,7 @@ parsers_of() {
     proto) echo src/tensor/formats/tensor_proto.c src/tensor/formats/value_proto.c ;;
     csv) echo tools/cltool/lib/data/csv.c ;;
     idx) echo tools/cltool/lib/data/idx.c ;;
-    image) echo tools/cltool/lib/data/image.c tools/cltool/lib/data/image_file.c ;;
+    image) echo tools/cltool/lib/data/image.c tools/cltool/lib/vision/image_file.c src/images/*.c ;;
     cache) echo src/ocl/cache/cache_{entry,pack}.c ;;
     tuning) echo 'src/plan/tuning_table.c@-- a problem --' ;; # the rest formats nodes
     records) echo src/session/selftest/selftest_records.c ;;
@@ -50,18 +50,21 @@ cmake --build "$build" --target fuzz_replay >"$build/fuzz-build.log" 2>&1 || {
   exit 1
 }
 program=$build/tests/fuzz/fuzz_replay
+objects=() # besides the program: the module of images
+[ ! -e "$build/clgraph-images.so" ] || objects=(-object "$build/clgraph-images.so")
 export CLG_CACHE_DIR=$build/fuzz-cache
 
 status=0
 printf '%-9s %-44s %6s %8s %8s\n' target file lines reached share
 for target in onnx npy npz proto csv idx image cache tuning records helper selector; do
   profile=$build/fuzz-$target
-  LLVM_PROFILE_FILE=$profile.profraw "$program" "$corpus" "$target" >/dev/null 2>"$profile.log" || {
+  rm -f "$profile"-*.profraw
+  LLVM_PROFILE_FILE=$profile-%m.profraw "$program" "$corpus" "$target" >/dev/null 2>"$profile.log" || {
     cat "$profile.log" >&2
     exit 1
   }
-  llvm-profdata merge -sparse "$profile.profraw" -o "$profile.profdata"
-  llvm-cov export -format=lcov -instr-profile="$profile.profdata" "$program" >"$profile.lcov"
+  llvm-profdata merge -sparse "$profile"-*.profraw -o "$profile.profdata"
+  llvm-cov export -format=lcov -instr-profile="$profile.profdata" "$program" "${objects[@]}" >"$profile.lcov"
   while IFS= read -r file; do
     last=1000000
     case $file in *@*)

@@ -24,9 +24,12 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
 {
     close_it = close;
     is_closed = false;
-    /* Tests are linked with the library's objects, and have no compile helper in their folder. */
+    /* Tests are linked with the library's objects, and have nothing else in their folder. */
     if (!getenv("CLG_COMPILE_HELPER"))
         (void)platform_set_env("CLG_COMPILE_HELPER", CLG_TEST_COMPILE_HELPER);
+#ifdef CLG_TEST_IMAGES
+    if (!getenv("CLG_IMAGES")) (void)platform_set_env("CLG_IMAGES", CLG_TEST_IMAGES);
+#endif
     const int n_failed = _cmocka_run_group_tests("tests", tests, n_tests, open, close_group);
     if (!is_closed) print_error("[  FAILED  ] closing the group\n");
     return n_failed != 0 || !is_closed;

@@ -14,6 +14,7 @@
 #include "maps.h"
 #include "names.h"
 #include "output.h"
+#include "row_table.h"
 #include "scores.h"
 #include "small_values.h"
 #include "standard_streams.h"
@@ -165,9 +166,14 @@ static int plan_files(run *r)
     return CODE_DONE;
 }
 
-static bool is_csv(const options *o) { return o->format && strcmp(o->format, "csv") == 0; }
+/* Returns whether -o - writes in this format, which is an ending of files. */
+static bool writes_format(const options *o, const char *format)
+{
+    return strcmp(o->format ? o->format : "npy", format) == 0;
+}
 
-/* Checks --output: a folder in which files can be made, or "-", which takes the only output. */
+/* Checks --output: a folder in which files can be made, or "-", which takes the only output, or all
+ * as .npz. */
 static int check_output(const options *o)
 {
     if (!is_standard(o->output)) {
@@ -176,15 +182,18 @@ static int check_output(const options *o)
         return code == CODE_DONE && o->output ? folder_may_be_made(o->output) : code;
     }
     if (o->json) return fail_usage("--json and -o - both take standard output");
-    return standard_output_claim(is_csv(o));
+    return standard_output_claim(writes_format(o, "csv") || writes_format(o, "jsonl"));
 }
 
-/* Checks that the model has one output for -o -. */
+/* Checks that the model has one output for -o -, unless that writes all. */
 static int check_only_output(const run *r)
 {
     const size_t n = clg_model_n_outputs(r->engine.model);
-    if (!is_standard(r->options->output) || n == 1) return CODE_DONE;
-    return fail_usage("-o - takes the only output of a model; this one has %zu: -o DIR", n);
+    if (!is_standard(r->options->output) || n == 1 || writes_format(r->options, "npz"))
+        return CODE_DONE;
+    (void)fail_usage("-o - takes the only output of a model; this one has %zu", n);
+    fail_hint("-o DIR, or -o - --format npz");
+    return CODE_USAGE;
 }
 
 static int prepare(run *r, const char *model_path)
@@ -274,10 +283,31 @@ static int write_keys(const run *r, const shown *v)
     return code;
 }
 
-/* Writes the only output of the model, which is the first value, to standard output. */
+static int write_npz(const run *r)
+{
+    const char **names = must_alloc(r->n_values, sizeof *names);
+    clg_value **values = must_alloc(r->n_values, sizeof(clg_value *));
+    for (size_t i = 0; i < r->n_values; i++) {
+        names[i] = r->values[i].name;
+        values[i] = r->values[i].table;
+    }
+    const int code = standard_output_npz(names, values, r->n_values);
+    free(values);
+    free(names);
+    return code;
+}
+
+/* Writes the only output of the model, which is the first value, to standard output, or all as
+ * .npz. */
 static int write_output(const run *r)
 {
-    return standard_output_value(r->values[0].table, is_csv(r->options) ? ".csv" : ".npy");
+    const shown *v = &r->values[0];
+    if (writes_format(r->options, "npz")) return write_npz(r);
+    const row_source source = {.inputs = &r->inputs, .top = r->options->top, .labels = &r->labels};
+    if (writes_format(r->options, "jsonl"))
+        return row_table_print(standard_output_stream(), &source, v->name, v->table);
+    return writes_format(r->options, "csv") ? standard_output_csv(v->table)
+                                            : standard_output_npy(v->table);
 }
 
 static int write_files(run *r)
@@ -310,15 +340,6 @@ static const char *label_of(const run *r, const shown *v, int64_t index)
     return label_at(&r->labels, index);
 }
 
-/* Returns the path of the image that a row was read from; NULL when there is none. */
-static const char *row_source(const run *r, size_t row)
-{
-    for (size_t i = 0; i < r->inputs.count; i++) {
-        if (row < r->inputs.items[i].n_images) return r->inputs.items[i].images[row];
-    }
-    return NULL;
-}
-
 static bool has_ranking(const run *r, const shown *v)
 {
     return r->options->top > 0 && v->n_classes > 0;
@@ -345,7 +366,7 @@ static int check_ranking(run *r)
 /* Writes the label of a row: its image, or its number if there are several rows. */
 static void row_name(const run *r, size_t row, size_t n_rows, char *name, size_t n)
 {
-    const char *source = row_source(r, row);
+    const char *source = row_image(&r->inputs, (int64_t)row);
     name[0] = '\0';
     if (source) {
         (void)snprintf(name, n, "%s", printable(path_base(source)));
@@ -452,7 +473,7 @@ static json_t *ranking_json(const run *r, const shown *v)
     for (size_t i = 0; i < score_rows(v->table); i++) {
         size_t n;
         ranked *list = rank_row(v->table, i, &n);
-        const char *source = row_source(r, i);
+        const char *source = row_image(&r->inputs, (int64_t)i);
         json_t *classes = json_array();
         for (size_t k = 0; k < n && k < r->options->top; k++) {
             (void)json_array_append_new(

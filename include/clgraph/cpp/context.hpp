@@ -150,6 +150,12 @@ inline const char *device_kind_name(clg_device_kind kind) noexcept
     return clg_device_kind_name(kind);
 }
 
+/* The name of an implementation of operators, in alphabetical order; nullptr behind the last. */
+inline const char *implementation_name(std::size_t index) noexcept
+{
+    return clg_implementation_name(index);
+}
+
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 /* Members as in clg_context_options. */

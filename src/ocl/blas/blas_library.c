@@ -4,7 +4,7 @@
  */
 #include "ocl/blas/blas_library.h"
 
-#include "ocl/dynlib.h"
+#include "base/library/dynlib.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,12 +29,22 @@ static void load(void)
 
 #define IS_LINKED false
 
+/* CLBlast's file names on this system, best first. The OpenCL library's are in
+ * ocl/library/opencl_names.c. */
+#if defined _WIN32
+static const char *const names[] = {"clblast.dll", "libclblast.dll", NULL};
+#elif defined __APPLE__
+static const char *const names[] = {"libclblast.1.dylib", "libclblast.dylib", NULL};
+#else
+static const char *const names[] = {"libclblast.so.1", "libclblast.so", NULL};
+#endif
+
 static void load(void)
 {
     char why_later[DYNLIB_WHY_BYTES];
     void *library = wanted[0] ? dynlib_open(wanted, why_later) : NULL;
-    for (size_t i = 0; dynlib_clblast_names[i] && !library; i++)
-        library = dynlib_open(dynlib_clblast_names[i], i == 0 ? why_not : why_later);
+    for (size_t i = 0; names[i] && !library; i++)
+        library = dynlib_open(names[i], i == 0 ? why_not : why_later);
     if (!library) return;
     if (dynlib_function(library, "CLBlastSgemm", &blas.sgemm, sizeof blas.sgemm) &&
         dynlib_function(library, "CLBlastSgemmStridedBatched", &blas.sgemm_strided_batched,

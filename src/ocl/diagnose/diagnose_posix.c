@@ -7,8 +7,8 @@
 #include "ocl/diagnose/diagnose.h"
 
 #include "base/files.h"
+#include "base/library/dynlib.h"
 #include "base/memory.h"
-#include "ocl/dynlib.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * display adapter with its OpenCL device. No function returns an error: the report says what cannot
  * be read.
  */
+#include "base/library/dynlib.h"
 #include "base/windows/utf16_windows.h"
 #include "ocl/diagnose/diagnose.h"
-#include "ocl/dynlib.h"
 
 #include <stdio.h>
 #include <string.h>

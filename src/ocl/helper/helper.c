@@ -8,10 +8,10 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/library/companion.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "ocl/dynlib.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,49 +33,12 @@ struct helper_pool {
 
 /* ---- finding the helper ---------------------------------------------------------------------- */
 
-/* Paths of the helper relative to the library's folder, shorter than PLACE_BYTES: next to it in a
- * build tree or a wheel, and where packages install programs that users do not call. The folder is
- * named after the SONAME (clgraph-0.1): libraries of several versions each have their helper. */
-#ifndef CLG_HELPER_FOLDER
-#error "CLG_HELPER_FOLDER is the name of the folder that the compile helper is installed in"
-#endif
-#define PLACE_BYTES 64
-static const char *const places[] = {"clgraph-compile", CLG_HELPER_FOLDER "/clgraph-compile",
-                                     "../libexec/" CLG_HELPER_FOLDER "/clgraph-compile",
-                                     "../../libexec/" CLG_HELPER_FOLDER "/clgraph-compile"};
-
-/* Where the helper is installed, for programs that contain the library and are elsewhere; "" in
- * builds of the shared library alone. The helper refuses a library of another version. */
-#ifndef CLG_INSTALLED_HELPER
-#define CLG_INSTALLED_HELPER ""
-#endif
-
-static clg_status find_beside_library(char **out_path)
-{
-    char library[DYNLIB_WHY_BYTES], place[PLACE_BYTES], *folder;
-    if (!dynlib_own_path(library)) return CLG_OK;
-    CLG_TRY(file_folder(library, &folder));
-    clg_status status = CLG_OK;
-    for (size_t i = 0; i < sizeof places / sizeof *places && status == CLG_OK && !*out_path; i++) {
-        (void)snprintf(place, sizeof place, "%s%s", places[i], process_suffix);
-        status = file_join(folder, place, out_path);
-        if (status == CLG_OK && !file_exists(*out_path)) {
-            memory_free(*out_path);
-            *out_path = NULL;
-        }
-    }
-    memory_free(folder);
-    return status;
-}
-
 /* Sets *out_path to the helper's path, or to NULL. */
 static clg_status find_installed(char **out_path)
 {
-    *out_path = NULL;
-    CLG_TRY(find_beside_library(out_path));
-    if (*out_path || !file_exists(CLG_INSTALLED_HELPER)) return CLG_OK;
-    *out_path = memory_strdup(CLG_INSTALLED_HELPER);
-    return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    char name[32];
+    (void)snprintf(name, sizeof name, "clgraph-compile%s", process_suffix);
+    return companion_find(name, out_path);
 }
 
 static clg_status find_helper(const char *path, char **out_path)

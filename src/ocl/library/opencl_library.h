@@ -6,7 +6,7 @@
 #ifndef CLG_OCL_OPENCL_LIBRARY_H
 #define CLG_OCL_OPENCL_LIBRARY_H
 
-#include "ocl/dynlib.h"
+#include "base/library/dynlib.h"
 #include "ocl/library/opencl_names.h"
 
 typedef struct opencl_library {

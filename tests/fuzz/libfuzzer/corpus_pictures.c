@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Corpus of the target image: pictures of a few pixels as PNG, JPEG and BMP, each with the byte
- * that selects channels and layout before it. PNG files are put together here, so that they have
- * 16 bits, palettes and interlacing too.
+ * Corpus of the target image: pictures of a few pixels as PNG, JPEG and BMP, and one in each other
+ * format, each with the byte that selects channels and layout before it. PNG files are put together
+ * here, so that they have 16 bits, palettes and interlacing too.
  */
 #include "corpus.h"
 #include "fuzz.h"
+
+#include "support/fixtures/images/encoded_images.h"
 
 #include <stb_image_write.h>
 #include <stdlib.h>
@@ -90,6 +92,19 @@ static void written(const char *name, uint8_t how, bool jpeg, int width, int hei
     corpus_bytes("image", name, b);
 }
 
+/* One image in a format that stb_image does not write. */
+static void encoded(size_t i)
+{
+    static const char *const names[] = {"encoded.png",  "encoded.jpg", "encoded.webp",
+                                        "encoded.tiff", "encoded.jp2", "encoded.j2k",
+                                        "encoded.bmp",  "encoded.ppm"};
+    ow_bytes b = {0};
+    fuzz_require(i < sizeof names / sizeof *names);
+    put(&b, i % 2 ? "\4" : "\0", 1);
+    put(&b, encoded_images[i].bytes, encoded_images[i].n_bytes);
+    corpus_bytes("image", names[i], b);
+}
+
 void corpus_pictures(void)
 {
     png("gray.png", 4, 8, 0, false);
@@ -107,6 +122,9 @@ void corpus_pictures(void)
     written("bgr.jpg", 2 + 8 + 32, true, 5, 7, 3);
     written("rgb.bmp", 0, false, 3, 2, 3);
     written("rgba.bmp", 16, false, 5, 7, 4);
+    for (size_t i = 0; i < n_encoded_images; i++) encoded(i);
+    corpus_file("image", "pbm", "\0P4 9 2\n\x80\0\x40\0", 12);
+    corpus_text("image", "pgm_text", "xP2 # comment\n2 2 7\n1 2 3 4");
     corpus_file("image", "png_cut", "\0\x89PNG\r\n\x1a\n", 9);
     corpus_file("image", "jpeg_cut", "\0\xff\xd8\xff\xe0\0\0", 7);
     corpus_file("image", "bmp_cut", "\0BM\0\0\0\0", 7);

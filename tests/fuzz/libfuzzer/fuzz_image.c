@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loads an image with cltool's reader: in its own size, then resized in each way. The first byte
- * selects channels and layout; the image follows. Images of more than a million pixels are left out
- * by the size in their header.
+ * selects channels and layout, and whether stb_image decodes it too; the image follows. Images of
+ * more than a million pixels are left out by the size in their header.
  */
 #include "fuzz.h"
 
 #include "image.h"
+#include "image_stb.h"
 #include "output.h"
+
+#include "support/platform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +31,26 @@ static void load(const char *path, const options *o, const int64_t *dims, int ra
     failure_clear();
 }
 
+/* Decodes by stb_image, as cltool does where the library has no decoder for the format. */
+static void load_by_stb(const char *path, int channels)
+{
+    raster image = {.channels = channels};
+    if (image_stb_read(path, MAX_PIXELS, &image) == CODE_DONE)
+        fuzz_require(image.pixels && image.width > 0 && image.height > 0);
+    else
+        fuzz_require(failure_is_recorded() && !image.pixels);
+    image_stb_free(&image);
+    failure_clear();
+}
+
+/* Makes the library find its module, beside the build and not beside this program. */
+static void show_module(void)
+{
+#ifdef CLG_TEST_IMAGES
+    if (!getenv("CLG_IMAGES")) (void)platform_set_env("CLG_IMAGES", CLG_TEST_IMAGES);
+#endif
+}
+
 void fuzz_image(const uint8_t *data, size_t size_bytes)
 {
     static const char *const ways[] = {"stretch", "crop", "pad", "corner", "short:3", "short:9:20"};
@@ -36,6 +59,8 @@ void fuzz_image(const uint8_t *data, size_t size_bytes)
     size_bytes--;
     const char *path = fuzz_file("fuzz.image", data, size_bytes);
     output_setup(true);
+    show_module();
+    if (how & 64) load_by_stb(path, how & 4 ? 1 : 3);
     options o = {
         .quiet = true, .scale = 1, .max_pixels = MAX_PIXELS, .layout = how & 1 ? "nhwc" : NULL};
     o.channels = how & 2 ? "bgr" : how & 4 ? "gray" : NULL;

@@ -7,6 +7,7 @@
 #include "host.h"
 #include "interrupt.h"
 #include "output.h"
+#include "suggestion.h"
 
 #include <clgraph/multi.h>
 
@@ -153,6 +154,25 @@ int engine_kernels(const options *o, clg_kernel_class *out_class)
 
 bool engine_splits_layers(const options *o) { return o->split && strcmp(o->split, "layers") == 0; }
 
+/* Checks that operators have the implementations that --prefer names. */
+static int check_preferred(const options *o)
+{
+    for (size_t i = 0; i < o->preferred_impls.count; i++) {
+        const char *wanted = o->preferred_impls.items[i], *name;
+        suggestion s;
+        suggestion_begin(&s, wanted);
+        size_t k = 0;
+        while ((name = clg_implementation_name(k++)) != NULL && strcmp(name, wanted) != 0)
+            suggestion_offer(&s, name);
+        if (name) continue;
+        (void)fail_usage("--prefer: no operator has an implementation '%s'", printable(wanted));
+        if (!suggestion_hint(&s))
+            fail_hint("'cltool inspect MODEL --plan' names the implementations of its nodes");
+        return CODE_USAGE;
+    }
+    return CODE_DONE;
+}
+
 int engine_check(const options *o)
 {
     clg_context_options device;
@@ -161,6 +181,7 @@ int engine_check(const options *o)
     int code = context_options(o, false, &device);
     if (code == CODE_DONE) code = read_precision(o->precision, &precision);
     if (code == CODE_DONE) code = engine_kernels(o, &kernels);
+    if (code == CODE_DONE) code = check_preferred(o);
     return code;
 }
 

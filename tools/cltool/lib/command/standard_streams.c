@@ -123,10 +123,21 @@ int standard_output_write(const void *data, size_t size_bytes)
     return output_fail("standard output");
 }
 
-static int copy_output(const char *path)
+FILE *standard_output_stream(void) { return output; }
+
+int standard_output_file(const char *ending, const char **out_path)
 {
-    FILE *from = host_open(path, "rb");
-    if (!from) return fail_file("'%s' cannot be read: %s", path, strerror(errno));
+    char *name = must_printf("standard-output%s", ending);
+    const int code = temporary_path(name, &output_file);
+    free(name);
+    *out_path = output_file;
+    return code;
+}
+
+int standard_output_copy(void)
+{
+    FILE *from = host_open(output_file, "rb");
+    if (!from) return fail_file("'%s' cannot be read: %s", output_file, strerror(errno));
     char *block = must_alloc(BLOCK_BYTES, 1);
     int code = CODE_DONE;
     for (size_t n; code == CODE_DONE && (n = fread(block, 1, BLOCK_BYTES, from)) > 0;)
@@ -136,9 +147,18 @@ static int copy_output(const char *path)
     return code;
 }
 
-/* Writes a line of numbers for each step of the first axis, with commas between. */
-static int write_csv(const clg_value *value)
+static int check_numbers(const clg_value *value)
 {
+    if (clg_value_get_kind(value) == CLG_VALUE_TENSOR && dtype_is_numeric(clg_value_dtype(value)))
+        return CODE_DONE;
+    return fail_usage("-o - takes tensors of numbers");
+}
+
+/* Writes a line of numbers for each step of the first axis, with commas between. */
+int standard_output_csv(const clg_value *value)
+{
+    const int code = check_numbers(value);
+    if (code != CODE_DONE) return code;
     const size_t rank = clg_value_rank(value);
     const int64_t n = clg_value_n_elements(value);
     const int64_t n_rows = rank == 0 ? 1 : clg_value_dims(value)[0];
@@ -157,17 +177,27 @@ static int write_csv(const clg_value *value)
     return fflush(output) == 0 ? CODE_DONE : output_fail("standard output");
 }
 
-int standard_output_value(clg_value *value, const char *ending)
+int standard_output_npy(clg_value *value)
 {
-    if (clg_value_get_kind(value) != CLG_VALUE_TENSOR || !dtype_is_numeric(clg_value_dtype(value)))
-        return fail_usage("-o - takes a tensor of numbers");
-    if (strcmp(ending, ".csv") == 0) return write_csv(value);
-    char *name = must_printf("standard-output%s", ending);
-    int code = temporary_path(name, &output_file);
-    free(name);
+    const char *path;
+    int code = check_numbers(value);
+    if (code == CODE_DONE) code = standard_output_file(".npy", &path);
     if (code != CODE_DONE) return code;
     interrupt_begin(NULL);
-    const clg_status status = clg_value_save(value, output_file);
+    const clg_status status = clg_value_save(value, path);
     interrupt_end(NULL);
-    return status == CLG_OK ? copy_output(output_file) : fail_status(status, STAGE_WORK, NULL);
+    return status == CLG_OK ? standard_output_copy() : fail_status(status, STAGE_WORK, NULL);
+}
+
+int standard_output_npz(const char *const *names, clg_value *const *values, size_t n)
+{
+    const char *path;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++) code = check_numbers(values[i]);
+    if (code == CODE_DONE) code = standard_output_file(".npz", &path);
+    if (code != CODE_DONE) return code;
+    interrupt_begin(NULL);
+    const clg_status status = clg_npz_save(path, names, values, n);
+    interrupt_end(NULL);
+    return status == CLG_OK ? standard_output_copy() : fail_status(status, STAGE_WORK, NULL);
 }

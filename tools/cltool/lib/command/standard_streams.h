@@ -7,6 +7,8 @@
 
 #include "failure.h"
 
+#include <stdio.h>
+
 #define STANDARD_INPUT_BYTES ((uint64_t)4 << 30) /* the most that is read */
 
 bool is_standard(const char *path); /* "-" */
@@ -21,8 +23,17 @@ int standard_input(const char **out_path);
 int standard_output_claim(bool is_text);
 /* Writes data to the standard output that was claimed. */
 int standard_output_write(const void *data, size_t size_bytes);
-/* Writes a value in the format of an ending, ".npy" or ".csv". */
-int standard_output_value(clg_value *value, const char *ending);
+/* Returns the standard output that was claimed, for text. */
+FILE *standard_output_stream(void);
+/* Sets *out_path to a temporary file with this ending, which standard_output_copy writes to
+ * standard output when it is complete. Valid until standard_streams_end. */
+int standard_output_file(const char *ending, const char **out_path);
+int standard_output_copy(void);
+/* Writes a tensor of numbers as .npy, or as lines of numbers. */
+int standard_output_npy(clg_value *value);
+int standard_output_csv(const clg_value *value);
+/* Writes n named tensors as .npz. */
+int standard_output_npz(const char *const *names, clg_value *const *values, size_t n);
 
 /* Removes temporary files. Any thread; once at the program's end. */
 void standard_streams_end(void);

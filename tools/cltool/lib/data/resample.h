@@ -13,7 +13,8 @@
 typedef struct raster {
     int width, height, channels; /* 1, 3 or 4 channels */
     bool is_deep;
-    void *pixels; /* from stb_image; freed by raster_free */
+    void *pixels; /* of value, or from stb_image; freed by raster_free */
+    struct clg_value *value;
 } raster;
 
 /* What is computed along one axis: the axis is resized to `size` elements, of which `n` are

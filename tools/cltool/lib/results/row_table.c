@@ -17,7 +17,7 @@
 #include <string.h>
 
 struct row_table {
-    char *path, *part; /* part: where it is written until it is complete */
+    char *path, *part; /* part: where it is written until it is complete; NULL: a stream */
     row_source source;
     FILE *stream;
     bool is_csv, has_images, has_header;
@@ -44,15 +44,15 @@ static int fail_write(const row_table *t)
     return fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: %s", t->path, strerror(errno));
 }
 
-int row_table_open(const char *path, const row_source *source, row_table **out_table)
+int row_table_open(const char *path, FILE *stream, const row_source *source, row_table **out_table)
 {
     row_table *t = must_alloc(1, sizeof *t);
-    t->path = must_copy(path);
-    t->part = must_printf("%s.part", path);
+    t->path = must_copy(stream ? "standard output" : path);
+    t->part = stream ? NULL : must_printf("%s.part", path);
     t->source = *source;
     t->is_csv = path_ends_in(path, ".csv");
     t->has_images = row_image(source->inputs, source->first_row) != NULL;
-    t->stream = host_open(t->part, "wb");
+    t->stream = stream ? stream : host_open(t->part, "wb");
     const int code = t->stream ? CODE_DONE : fail_write(t);
     if (code != CODE_DONE) {
         row_table_free(t);
@@ -248,6 +248,7 @@ int row_table_commit(row_table *t)
 {
     const bool is_written = fflush(t->stream) == 0 && !ferror(t->stream);
     const int code = is_written ? CODE_DONE : fail_write(t);
+    if (!t->part) return code;
     const int closed = fclose(t->stream);
     t->stream = NULL;
     if (code != CODE_DONE) return code;
@@ -264,9 +265,24 @@ int row_table_commit(row_table *t)
 void row_table_free(row_table *t)
 {
     if (!t) return;
-    if (t->stream) (void)fclose(t->stream);
+    if (t->stream && t->part) (void)fclose(t->stream);
     if (t->part) (void)host_remove(t->part);
     free(t->part);
     free(t->path);
     free(t);
+}
+
+int row_table_print(FILE *stream, const row_source *source, const char *output,
+                    const clg_value *rows)
+{
+    row_table *t;
+    if (clg_value_get_kind(rows) != CLG_VALUE_TENSOR || clg_value_rank(rows) == 0 ||
+        !dtype_is_numeric(clg_value_dtype(rows)))
+        return fail_usage("output '%s' is not a tensor of numbers whose first axis counts rows",
+                          printable(output));
+    int code = row_table_open("standard output.jsonl", stream, source, &t);
+    if (code == CODE_DONE) code = row_table_append(t, output, rows);
+    if (code == CODE_DONE) code = row_table_commit(t);
+    row_table_free(t);
+    return code;
 }

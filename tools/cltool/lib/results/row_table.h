@@ -22,14 +22,19 @@ typedef struct row_table row_table;
 
 /* Returns whether a path is that of a table: it ends in .csv or .jsonl. */
 bool row_table_is_path(const char *path);
-/* Starts a table in PATH.part. */
-int row_table_open(const char *path, const row_source *source, row_table **out_table);
+/* Starts a table, in PATH.part or, unless it is NULL, in `stream`, which stays open. The path's
+ * ending decides the format in both cases. */
+int row_table_open(const char *path, FILE *stream, const row_source *source, row_table **out_table);
 /* Appends rows of an output, whose first dimension counts them. */
 int row_table_append(row_table *t, const char *output, const clg_value *rows);
 /* Completes the file and gives it its name. */
 int row_table_commit(row_table *t);
 /* Removes the file unless it was completed; accepts NULL. */
 void row_table_free(row_table *t);
+
+/* Writes rows of an output as a table of JSON to a stream: all of it. */
+int row_table_print(FILE *stream, const row_source *source, const char *output,
+                    const clg_value *rows);
 
 /* Returns the path of the image that a row of the datasets is; NULL: it is none. */
 const char *row_image(const input_set *inputs, int64_t row);

@@ -6,6 +6,7 @@
 
 #include "names.h"
 #include "output.h"
+#include "standard_streams.h"
 #include "suggestion.h"
 
 #include <stdlib.h>
@@ -74,6 +75,39 @@ static int check_table(const target_list *list, const target *t)
     return CODE_USAGE;
 }
 
+static bool has_format(const options *o, const char *format)
+{
+    return o->format && strcmp(o->format, format) == 0;
+}
+
+/* Prepares standard output for rows: text is written as it is computed, .npy to a temporary file
+ * first, since its header counts the rows. */
+static int claim_output(const options *o, const target_list *list, target *t)
+{
+    if (o->json) return fail_usage("--json and -o - both take standard output");
+    if (list->shared->is_on)
+        return fail_usage("-o -: ranks of a job and runs with --resume write files");
+    if (has_format(o, "npz")) {
+        (void)fail_usage("--format npz: rows of a dataset are one array");
+        fail_hint(
+            "--format npy, csv or jsonl; 'cltool run -o - --format npz' writes named outputs");
+        return CODE_USAGE;
+    }
+    t->is_table = has_format(o, "csv") || has_format(o, "jsonl");
+    t->file = has_format(o, "csv") ? "standard output.csv" : "standard output.jsonl";
+    const int code = standard_output_claim(t->is_table);
+    return code == CODE_DONE && !t->is_table ? standard_output_file(".npy", &t->file) : code;
+}
+
+/* Checks that --format has a standard output whose format it is. */
+static int check_format(const options *o, const target_list *list)
+{
+    bool is_piped = false;
+    for (size_t i = 0; i < list->count; i++) is_piped |= is_standard(list->items[i].path);
+    if (!o->format || is_piped) return CODE_DONE;
+    return fail_usage("--format is of -o -; files have the format of their ending");
+}
+
 /* Checks that --top and --labels have a file that shows them. */
 static int check_top(const options *o, const target_list *list)
 {
@@ -97,6 +131,11 @@ static int read_target(const options *o, const clg_model *model, target_list *li
             return fail_usage("output '%s' is given twice", printable(t->port->name));
         if (strcmp(list->items[i].path, t->path) == 0)
             return fail_usage("'%s' is to hold two outputs", t->path);
+    }
+    t->file = t->path;
+    if (is_standard(t->path)) {
+        list->count++;
+        return claim_output(o, list, t);
     }
     t->is_table = row_table_is_path(t->path) && !path_is_folder(t->path);
     code = t->is_table ? check_table(list, t) : file_must_be_npy(t->path);
@@ -124,6 +163,7 @@ int targets_read(const options *o, const clg_model *model, shared_files *shared,
     out_list->items = must_alloc(o->outputs.count, sizeof *out_list->items);
     for (size_t i = 0; i < o->outputs.count && code == CODE_DONE; i++)
         code = read_target(o, model, out_list, o->outputs.items[i]);
+    if (code == CODE_DONE) code = check_format(o, out_list);
     if (code == CODE_DONE) code = check_top(o, out_list);
     if (code == CODE_DONE) code = labels_read(o->labels, &out_list->labels);
     out_list->source.top = o->top;
@@ -165,11 +205,12 @@ static int open_target(const target_list *list, target *t, clg_dtype dtype, size
     if (t->is_table) {
         row_source source = list->source;
         source.labels = &list->labels;
-        return row_table_open(t->path, &source, &t->table);
+        return row_table_open(t->file, is_standard(t->path) ? standard_output_stream() : NULL,
+                              &source, &t->table);
     }
     clg_status status = list->shared->is_on
                             ? open_part(list, t)
-                            : clg_npy_writer_open(t->path, dtype, rank, t->dims, &t->writer);
+                            : clg_npy_writer_open(t->file, dtype, rank, t->dims, &t->writer);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
@@ -237,6 +278,7 @@ int targets_commit(target_list *list)
         if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
         clg_npy_writer_free(t->writer);
         t->writer = NULL;
+        if (code == CODE_DONE && is_standard(t->path)) code = standard_output_copy();
     }
     return code;
 }

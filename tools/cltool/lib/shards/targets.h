@@ -14,7 +14,8 @@
 /* An output of the model and the file that it is written to. */
 typedef struct target {
     const clg_port *port;
-    const char *path;
+    const char *path;       /* as given; "-": standard output */
+    const char *file;       /* which is written: the path, or a temporary file */
     clg_npy_writer *writer; /* NULL: not opened yet, or complete */
     bool is_table;          /* a .csv or .jsonl file */
     row_table *table;       /* as writer */

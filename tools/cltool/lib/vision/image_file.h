@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes image files: PNG, JPEG and BMP, by stb_image, and WebP, by libwebp. A file that stb_image
- * would decode in part or with wrong colours is refused.
+ * Decodes image files by the library (clgraph/image.h): PNG, JPEG, WebP, TIFF, JPEG 2000, BMP and
+ * PNM. Where it has no decoder for them, stb_image decodes PNG, JPEG and BMP.
  */
 #ifndef CLTOOL_IMAGE_FILE_H
 #define CLTOOL_IMAGE_FILE_H

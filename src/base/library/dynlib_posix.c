@@ -2,18 +2,12 @@
  *
  * Opens shared libraries at run time on POSIX systems.
  */
-#include "ocl/dynlib.h"
+#include "base/library/dynlib.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#ifdef __APPLE__
-const char *const dynlib_clblast_names[] = {"libclblast.1.dylib", "libclblast.dylib", NULL};
-#else
-const char *const dynlib_clblast_names[] = {"libclblast.so.1", "libclblast.so", NULL};
-#endif
 
 #define FLAGS (RTLD_NOW | RTLD_LOCAL)
 
@@ -69,7 +63,8 @@ void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES])
 bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES])
 {
     Dl_info found;
-    if (!dladdr(&dynlib_clblast_names, &found) || !found.dli_fname || found.dli_fname[0] != '/' ||
+    static const char here;
+    if (!dladdr(&here, &found) || !found.dli_fname || found.dli_fname[0] != '/' ||
         strlen(found.dli_fname) >= DYNLIB_WHY_BYTES)
         return false;
     (void)snprintf(out_path, DYNLIB_WHY_BYTES, "%s", found.dli_fname);

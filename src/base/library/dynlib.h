@@ -2,16 +2,12 @@
  *
  * Opens shared libraries at run time: by dlopen (dynlib_posix.c) or LoadLibrary (dynlib_windows.c).
  */
-#ifndef CLG_OCL_DYNLIB_H
-#define CLG_OCL_DYNLIB_H
+#ifndef CLG_BASE_DYNLIB_H
+#define CLG_BASE_DYNLIB_H
 
 #include "base/error.h"
 
 #define DYNLIB_WHY_BYTES 512
-
-/* CLBlast's file names on this system, best first, NULL at the end. The OpenCL library's are in
- * ocl/library/opencl_names.c. */
-extern const char *const dynlib_clblast_names[];
 
 /* Opens a library; with name NULL (not on Windows), returns a handle in which functions of all
  * loaded libraries are found. Returns NULL on failure; `why` then has the system's message. On

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements image_file.h. stb_image reads zeros after the end of a file, ignores checksums, and
+ * Implements image_stb.h. stb_image reads zeros after the end of a file, ignores checksums, and
  * guesses the colours of JPEG files with four components; files for which that matters are found
  * here.
  */
-#include "image_file.h"
+#include "image_stb.h"
 
 #include "failure.h"
 #include "host.h"
-#include "image_jpeg.h"
-#include "image_webp.h"
 #include "names.h"
 
 #include <errno.h>
@@ -22,9 +20,8 @@
 typedef struct source {
     const char *path;
     FILE *stream;
-    bool has_ended; /* the decoder requested more than there is */
-    bool is_deep;   /* a PNG of 16 bits */
-    bool is_webp, is_jpeg;
+    bool has_ended;                 /* the decoder requested more than there is */
+    bool is_deep;                   /* a PNG of 16 bits */
     unsigned png_width, png_height; /* 0: of another format */
 } source;
 
@@ -158,15 +155,12 @@ static int open_image(const char *path, source *out_source)
     if (!s->stream) return fail_file("image '%s' cannot be read: %s", path, strerror(errno));
     const size_t n = fread(magic, 1, sizeof magic, s->stream);
     int code = CODE_DONE;
-    s->is_webp = n == sizeof magic && webp_is_head(magic);
     if (n >= 4 && memcmp(magic, "\x89PNG", 4) == 0) {
         code = check_png(s);
     } else if (n >= 4 && memcmp(magic, "\xFF\xD8\xFF", 3) == 0) {
-        s->is_jpeg = true;
         code = check_jpeg(s);
-    } else if (!s->is_webp && (n < 4 || memcmp(magic, "BM", 2) != 0)) {
-        code =
-            fail_file("'%s' is not a readable image: it is neither PNG, JPEG, WebP nor BMP", path);
+    } else if (n < 4 || memcmp(magic, "BM", 2) != 0) {
+        code = fail_file("'%s' is not a readable image: it is neither PNG, JPEG nor BMP", path);
     }
     if (code != CODE_DONE) (void)fclose(s->stream);
     return code;
@@ -188,7 +182,7 @@ static int decode(source *s, raster *image)
             stbi_load_from_callbacks(&callbacks, s, width, height, &ignored, image->channels);
     }
     if (image->pixels && !s->has_ended) return CODE_DONE;
-    raster_free(image);
+    image_stb_free(image);
     if (s->has_ended) return fail_cut(s);
     return fail_file("image '%s' is damaged or of an unsupported format (%s)", s->path,
                      stbi_failure_reason());
@@ -200,7 +194,7 @@ static int fail_header(source *s)
 {
     raster none = {.channels = 1};
     int code = decode(s, &none);
-    raster_free(&none);
+    image_stb_free(&none);
     return code != CODE_DONE ? code : fail_file("image '%s' has no pixels", s->path);
 }
 
@@ -224,36 +218,34 @@ static int read_size(source *s, size_t max_pixels, int *out_width, int *out_heig
     return CODE_FILE;
 }
 
-int image_file_size(const char *path, size_t max_pixels, int *out_width, int *out_height)
+int image_stb_size(const char *path, size_t max_pixels, int *out_width, int *out_height)
 {
     source s;
     int code = open_image(path, &s);
     if (code != CODE_DONE) return code;
-    code = s.is_webp ? webp_size(s.stream, path, max_pixels, out_width, out_height)
-                     : read_size(&s, max_pixels, out_width, out_height);
+    code = read_size(&s, max_pixels, out_width, out_height);
     (void)fclose(s.stream);
     return code;
 }
 
-int image_file_read(const char *path, int channels, size_t max_pixels, raster *out_image)
+int image_stb_read(const char *path, size_t max_pixels, raster *image)
 {
     source s;
-    *out_image = (raster){.channels = channels};
     int code = open_image(path, &s);
     if (code != CODE_DONE) return code;
-    if (s.is_webp) {
-        code = webp_read(s.stream, path, max_pixels, out_image);
-    } else {
-        code = read_size(&s, max_pixels, &out_image->width, &out_image->height);
-        if (code == CODE_DONE)
-            code = s.is_jpeg && jpeg_is_built() ? jpeg_read(s.stream, path, out_image)
-                                                : decode(&s, out_image);
-    }
+    code = read_size(&s, max_pixels, &image->width, &image->height);
+    if (code == CODE_DONE) code = decode(&s, image);
     (void)fclose(s.stream);
     return code;
 }
 
-void raster_free(raster *image)
+bool image_stb_reads(const unsigned char *bytes, size_t n)
+{
+    return n >= 4 && (memcmp(bytes, "\x89PNG", 4) == 0 || memcmp(bytes, "\xFF\xD8\xFF", 3) == 0 ||
+                      memcmp(bytes, "BM", 2) == 0);
+}
+
+void image_stb_free(raster *image)
 {
     stbi_image_free(image->pixels);
     image->pixels = NULL;

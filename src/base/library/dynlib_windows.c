@@ -2,16 +2,15 @@
  *
  * Opens shared libraries at run time on Windows.
  */
+#include "base/library/dynlib.h"
+
 #include "base/memory.h"
 #include "base/windows/utf16_windows.h"
-#include "ocl/dynlib.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define PATH_CHARS 4096
-
-const char *const dynlib_clblast_names[] = {"clblast.dll", "libclblast.dll", NULL};
 
 /* Writes "'NAME': Windows error NUMBER: MESSAGE", without trailing blanks. */
 static void explain(const char *name, DWORD error, char why[DYNLIB_WHY_BYTES])
@@ -110,10 +109,11 @@ void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES])
 bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES])
 {
     wchar_t wide[DYNLIB_WHY_BYTES];
+    static const char here;
     HMODULE module;
     if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
                                 GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-                            (LPCWSTR)(const void *)&dynlib_clblast_names, &module))
+                            (LPCWSTR)(const void *)&here, &module))
         return false;
     const DWORD n = GetModuleFileNameW(module, wide, DYNLIB_WHY_BYTES);
     return n > 0 && n < DYNLIB_WHY_BYTES && utf16_narrow(wide, out_path, DYNLIB_WHY_BYTES);

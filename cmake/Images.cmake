@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The module clgraph-images: decodes images by those of libjpeg, libpng, libwebp, libtiff and
+# openjpeg that are there, and BMP by stb. The library opens it for the first image.
+
+if(NOT CLG_IMAGES)
+  return()
+endif()
+file(GLOB image_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/images/*.c")
+add_library(clgraph-images MODULE ${image_sources})
+set(images_absent "")
+# libtiff has error handlers of a call from 4.5 on.
+foreach(module IN ITEMS libjpeg libpng libwebp libtiff-4>=4.5 libopenjp2)
+  string(REGEX REPLACE "^lib|-4>=.*" "" format "${module}")
+  string(TOUPPER ${format} name)
+  if(CLG_${name})
+    pkg_check_modules(clg_${format} QUIET IMPORTED_TARGET ${module})
+  endif()
+  if(CLG_${name} AND clg_${format}_FOUND)
+    target_link_libraries(clgraph-images PRIVATE PkgConfig::clg_${format})
+    target_compile_definitions(clgraph-images PRIVATE CLG_HAS_${name}=1)
+  else()
+    list(APPEND images_absent "lib${format}")
+  endif()
+endforeach()
+if(images_absent)
+  list(JOIN images_absent ", " images_absent)
+  message(STATUS "clgraph-images is built without ${images_absent}")
+endif()
+target_include_directories(clgraph-images PRIVATE
+  "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(clgraph-images PRIVATE clg_settings clg_stb)
+if(UNIX)
+  target_link_libraries(clgraph-images PRIVATE m)
+endif()
+if(UNIX AND NOT APPLE)
+  target_link_options(clgraph-images PRIVATE LINKER:--as-needed)
+endif()
+set_target_properties(clgraph-images PROPERTIES PREFIX "" LINKER_LANGUAGE C)
+add_dependencies(clgraph clgraph-images)
