@@ -5,7 +5,7 @@
 //
 //   conv_blocked       y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o]
 //                      + residual), for any kernel size, stride, dilation and padding
-//   conv_blocked_pack  reorders the weights w [oc][ic][kh*kw] to
+//   conv_blocked_pack  reorders the weights w [oc][ic][kh][kw], in any strides, to
 //                      [ceil(oc/NR)][slices][kh*kw][P_IN][NR], with zeros for channels that do not
 //                      exist; NR = P_NRV * P_VEC
 //
@@ -22,6 +22,8 @@
 //   P_MR, P_NRV  rows and vectors of the register tile, see common/micro_simd.clh
 //   P_IN         channels of a slice: P_VEC, or 1 if x is in NCHW order
 //   P_STRIDE     stride along lines
+//   P_SPREAD     from one output pixel of a line to the next in y, in pixels: 1, or the stride of
+//                the transposed convolution of which this one is a phase
 //   P_PATCH      floats of the patch, 65536; 0: there is no padding, and x is read in place
 //   P_ACC        floats of accumulators in private memory: 65536
 //
@@ -33,10 +35,12 @@
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_blocked_pack
-//   y, y_off             dense, does not overlap x
+//   y, y_off             does not overlap x
 //   tile_h, tile_w       output pixels of a work-group
 //   group_panels         panels of a work-group
 //   chunk                slices whose weights are multiplied at a time
+//   y_line, y_plane      from one output line to the next, and from one block of channels to the
+//                        next, in y, in pixels: ow and oh * ow where y is dense
 //   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's layout and may be y
 // With parts = ceil(tile_w / P_MR), the caller must ensure that
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
@@ -48,19 +52,21 @@
 // ceil(panels / group_panels), 2 batch. Each may be any number >= 1, best below 65536: kernels loop
 // over the rest. Local memory: none. Private memory: P_PATCH + P_ACC floats.
 //
-// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off), taps = kh * kw: one
-// work-item per work-group; dimension 0 covers panels, 1 slices. Each may be smaller.
+// conv_blocked_pack(oc, slices, ic, taps, kw, w, w_off, w_o, w_c, w_y, w_x, packed, packed_off),
+// taps = kh * kw, w_o .. w_x from one output channel, input channel, line and column of the kernel
+// to the next in w: one work-item per work-group; dimension 0 covers panels, 1 slices. Each may be
+// smaller.
 //
 // @split
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1
-//          P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=1 P_STRIDE=2 P_PATCH=65536 P_ACC=65536
-//          P_BIAS=1 P_RESIDUAL=0 P_ACT=0
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_IN=8 P_STRIDE=1 P_PATCH=65536 P_ACC=65536
-//          P_BIAS=1 P_RESIDUAL=0 P_ACT=8
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_IN=4 P_STRIDE=2 P_PATCH=0 P_ACC=65536 P_BIAS=0
-//          P_RESIDUAL=1 P_ACT=3
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_SPREAD=1 P_PATCH=0
+//          P_ACC=65536 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=1 P_STRIDE=2 P_SPREAD=1 P_PATCH=65536
+//          P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_IN=8 P_STRIDE=1 P_SPREAD=2 P_PATCH=65536
+//          P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_IN=4 P_STRIDE=2 P_SPREAD=1 P_PATCH=0
+//          P_ACC=65536 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -129,10 +135,11 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
         const int ph, const int pw, __global const elem *x, const long x_off,                      \
         __global const elem *packed_w, const long packed_w_off, __global elem *y,                  \
         const long y_off, const int tile_h, const int tile_w, const int group_panels,              \
-        const int chunk, EPILOGUE_PARAMS
+        const int chunk, const int y_line, const int y_plane, EPILOGUE_PARAMS
 #define CONV_BLOCKED_ARGS                                                                          \
     batch, slices, oc, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,             \
-        packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, EPILOGUE_ARGS
+        packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, y_line, y_plane,              \
+        EPILOGUE_ARGS
 
 // The body of conv_blocked (common/body.clh).
 BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
@@ -142,7 +149,7 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 #if P_PATCH
     float patch[P_PATCH];
 #endif
-    const long plane = (long)oh * ow, in_plane = (long)ih * iw;
+    const long plane = y_plane, in_plane = (long)ih * iw;
     const int blocks = (oc + P_VEC - 1) / P_VEC, panels = (blocks + P_NRV - 1) / P_NRV,
               taps = kh * kw;
     const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
@@ -199,7 +206,8 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
                                     acc +
                                     (chunk < slices ? (r * parts + i / part) * P_MR * P_NRV : 0);
                                 const long at = ((long)image * blocks + block0) * plane +
-                                                (long)(h0 + r) * ow + w0 + i;
+                                                (long)(h0 + r) * y_line + (w0 + i) * P_SPREAD;
+#if P_SPREAD == 1
                                 if (last)
                                     for (int j = 0; j < P_NRV && block0 + j < blocks; ++j) {
                                         expect_lines(y + y_off + (at + j * plane) * P_VEC,
@@ -210,6 +218,7 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
                                                      rows * P_VEC);
 #endif
                                     }
+#endif
                                 micro(rows, n, taps, offsets,
                                       from + (r * sh * pitch + i * P_STRIDE) * P_IN, x_slice, w,
                                       next, next_step, t, s0 == 0);
@@ -233,8 +242,9 @@ __kernel void conv_blocked(CONV_BLOCKED_PARAMS) { convolve(BODY_GROUPS, CONV_BLO
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_blocked_pack(const int oc, const int slices, const int ic, const int taps,
-                                __global const elem *w, const long w_off, __global elem *packed,
-                                const long packed_off)
+                                const int kw, __global const elem *w, const long w_off,
+                                const long w_o, const long w_c, const long w_y, const long w_x,
+                                __global elem *packed, const long packed_off)
 {
     const int panels = (oc + NR - 1) / NR;
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
@@ -244,11 +254,11 @@ __kernel void conv_blocked_pack(const int oc, const int slices, const int ic, co
                     __global elem *to = packed + packed_off +
                                         ((((long)px * slices + s) * taps + tap) * P_IN + p) * NR;
                     const int c = s * P_IN + p;
+                    __global const elem *from =
+                        w + w_off + c * w_c + tap / kw * w_y + tap % kw * w_x;
                     for (int i = 0; i < NR; ++i) {
                         const int o = px * NR + i;
-                        STORE1(o < oc && c < ic ? LOAD1(w + w_off + ((long)o * ic + c) * taps + tap)
-                                                : 0.0f,
-                               to + i);
+                        STORE1(o < oc && c < ic ? LOAD1(from + o * w_o) : 0.0f, to + i);
                     }
                 }
 }

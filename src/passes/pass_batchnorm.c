@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Folds BatchNormalization into the Conv or Gemm before it. With s = scale / sqrt(var + epsilon)
- * (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W * s along the output
- * channel and the new bias is (B - mean) * s + bias. Both are nodes over constants, computed once
- * with the other constants. A BatchNormalization that cannot be folded becomes a product and a sum.
+ * Folds BatchNormalization into the Conv, ConvTranspose of one group, or Gemm before it. With s =
+ * scale / sqrt(var + epsilon) (ONNX BatchNormalization, versions 7 to 15, inference) the new
+ * weights are W * s along the output channel and the new bias is (B - mean) * s + bias. Both are
+ * nodes over constants, computed once with the other constants. A BatchNormalization that cannot be
+ * folded becomes a product and a sum.
  */
 #include "passes/rewrite.h"
 
@@ -28,8 +29,8 @@ static bool norm_is_foldable(const graph_info *s, const node *norm)
     return true;
 }
 
-/* Returns the number of output channels of a Conv or Gemm with constant weights and bias; 0 if
- * BatchNormalization cannot be folded into the node. */
+/* Returns the number of output channels of a Conv, ConvTranspose or Gemm with constant weights and
+ * bias; 0 if BatchNormalization cannot be folded into the node. */
 static int64_t channels_of(const graph_info *s, const node *n)
 {
     if (n->n_inputs < 2 || n->inputs[1] == VALUE_NONE || !s->constant[n->inputs[1]]) return 0;
@@ -37,6 +38,8 @@ static int64_t channels_of(const graph_info *s, const node *n)
     const value_fact *w = &s->facts[n->inputs[1]];
     if (w->dtype != CLG_FLOAT32 || !shape_is_known(&w->dims)) return 0;
     if (node_is(n, "Conv")) return w->dims.rank >= 3 ? w->dims.dims[0] : 0;
+    if (node_is(n, "ConvTranspose") && node_int(n, "group", 1) == 1)
+        return w->dims.rank >= 3 ? w->dims.dims[1] : 0;
     if (!node_is(n, "Gemm") || w->dims.rank != 2) return 0;
     return w->dims.dims[node_int(n, "transB", 0) ? 0 : 1];
 }
@@ -63,7 +66,8 @@ static clg_status add_weights(const fold *f, const graph_info *s, value_id facto
     int rank = s->facts[w].dims.rank;
     bool last = node_is(n, "Gemm") && !node_int(n, "transB", 0);
     if (!last) {
-        int64_t shaped_dims[CLG_MAX_RANK] = {f->channels, 1, 1, 1, 1, 1, 1, 1};
+        int64_t shaped_dims[CLG_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+        shaped_dims[node_is(n, "ConvTranspose") ? 1 : 0] = f->channels;
         CLG_TRY(graph_add_ints(f->graph, (size_t)rank, shaped_dims, &dims));
         CLG_TRY(rewrite_add(f->graph, "Reshape", 2, (value_id[]){factor, dims}, &shaped));
     }

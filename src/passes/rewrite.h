@@ -77,6 +77,7 @@ clg_status pass_pad(graph *g, const pass_options *options);
 clg_status pass_qdq(graph *g, const pass_options *options);
 clg_status pass_nbits(graph *g, const pass_options *options);
 clg_status pass_batchnorm(graph *g, const pass_options *options);
+clg_status pass_one_pixel(graph *g, const pass_options *options);
 clg_status pass_activation(graph *g, const pass_options *options);
 clg_status pass_norm(graph *g, const pass_options *options);
 clg_status pass_attention(graph *g, const pass_options *options);

@@ -98,7 +98,8 @@ static blocked_tiling describe(const lower_context *c, const conv_job *j, bool i
     t.copied = t.h.pad_begin > 0 || t.w.pad_begin > 0 || window_seen(&t.h, t.h.out) > t.h.in ||
                window_seen(&t.w, t.w.out) > t.w.in;
     if (t.taps == 1 && t.h.stride == 1 && t.w.stride == 1 && !t.copied && t.h.out == t.h.in &&
-        t.w.out == t.w.in) { /* one line of all pixels, so that register tiles are full */
+        t.w.out == t.w.in &&
+        !j->phase) { /* one line of all pixels, so that register tiles are full */
         t.w.in = t.w.out = t.h.in * t.w.in;
         t.h.in = t.h.out = 1;
     }
@@ -162,14 +163,32 @@ static blocked_tiling find_tiling(const lower_context *c, const conv_job *j, blo
     return best;
 }
 
+/* spread: P_SPREAD. */
 static const char *prelude(lower_context *c, const conv_job *j, const blocked_tiling *t,
-                           const char *epilogue)
+                           int64_t spread, const char *epilogue)
 {
-    return prelude_text(
-        &c->build,
-        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_IN=%d P_STRIDE=%d P_PATCH=%d P_ACC=%d %s",
-        (int)j->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c), BLOCKED_NRV, (int)t->in,
-        (int)t->w.stride, t->copied ? PATCH : 0, ACC, epilogue);
+    return prelude_text(&c->build,
+                        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_IN=%d P_STRIDE=%d "
+                        "P_SPREAD=%d P_PATCH=%d P_ACC=%d %s",
+                        (int)j->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c),
+                        BLOCKED_NRV, (int)t->in, (int)t->w.stride, (int)spread,
+                        t->copied ? PATCH : 0, ACC, epilogue);
+}
+
+/* Returns where the results and weights of j are, j itself being that of a whole convolution where
+ * it is no phase. */
+static conv_phase places_of(const conv_job *j, const blocked_tiling *t)
+{
+    if (j->phase) return *j->phase;
+    const int64_t kw = j->axes[2].kernel, taps = j->axes[1].kernel * kw;
+    return (conv_phase){.lines = t->h.out,
+                        .columns = t->w.out,
+                        .step_h = 1,
+                        .step_w = 1,
+                        .by_output = j->ic * taps,
+                        .by_input = taps,
+                        .by_line = kw,
+                        .by_column = 1};
 }
 
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
@@ -179,16 +198,23 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
     const blocked_tiling own = describe(c, j, input_is_blocked), *t = &own;
     const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
     const int64_t n = t->panels * t->slices * t->taps * t->in * nr;
-    char recipe[128];
-    (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
-                   (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
+    const conv_phase at = places_of(j, t);
+    operand from = operand_input(j->weight);
+    from.offset_elems = at.first;
+    char recipe[256];
+    (void)snprintf(recipe, sizeof recipe,
+                   "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld first=%lld by=%lld,%lld",
+                   (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps,
+                   (long long)at.first, (long long)at.by_line, (long long)at.by_column);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     /* packing does not depend on tiling, stride or padding: one program for all */
     blocked_tiling any = {.in = t->in, .w.stride = 1};
     step *s = step_pack_kernel(b, impl, to, "conv_blocked", "conv_blocked_pack",
-                               prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    STEP_INTS(b, s, j->oc, t->slices, j->ic, t->taps);
-    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
+                               prelude(c, j, &any, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    STEP_INTS(b, s, j->oc, t->slices, j->ic, t->taps, j->axes[2].kernel);
+    STEP_BUFFERS(b, s, {from, j->dtype});
+    STEP_LONGS(b, s, at.by_output, at.by_input, at.by_line, at.by_column);
+    STEP_BUFFERS(b, s, {to, j->dtype});
     work_range_2d(c, s, t->panels, 1, t->slices, 1);
     return to;
 }
@@ -203,11 +229,13 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
                            "the feature maps are too large for a channel-blocked layout");
     impl->cost += t.cost;
     const operand packed = conv_blocked_weights(c, impl, j, input_is_blocked);
+    const conv_phase at = places_of(j, &t);
     step *s = step_kernel(b, impl, "conv_blocked", "conv_blocked",
-                          prelude(c, j, &t, conv_epilogue_prelude(c, j)));
+                          prelude(c, j, &t, at.step_w, conv_epilogue_prelude(c, j)));
     STEP_INTS(b, s, j->batch, t.slices, j->oc);
     conv_blocked_map_args(b, s, j, &t.h, &t.w, packed);
-    STEP_INTS(b, s, t.tile_h, t.tile_w, t.group_panels, t.chunk);
+    STEP_INTS(b, s, t.tile_h, t.tile_w, t.group_panels, t.chunk, at.step_h * at.columns,
+              at.lines * at.columns);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     work_groups(c, s, work_ceil_div(t.h.out, t.tile_h) * work_ceil_div(t.w.out, t.tile_w),

@@ -45,6 +45,13 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked);
 
+/* ---- transposed ------------------------------------------------------------------------------ */
+
+/* Returns whether a transposed convolution is one convolution for each phase
+ * (op_convtranspose_blocked.c): two axes, dilations of 1, padding of at most the kernel less the
+ * stride. Sizes of the kernel, strides and padding are known. */
+bool conv_blocked_has_phases(const window_desc *w);
+
 /* ---- depthwise ----------------------------------------------------------------------------------
  * j: as many groups as channels, ic = oc = 1, channel-blocked input. */
 

@@ -8,6 +8,16 @@
 #include "ops/lowering/epilogue.h"
 #include "ops/lowering/window.h"
 
+/* A phase of a transposed convolution: the output pixels that have the same remainders by its
+ * strides are a convolution of x with every step_h-th line and step_w-th column of the kernel. */
+typedef struct conv_phase {
+    int64_t lines, columns; /* of the whole output */
+    int64_t step_h, step_w; /* the strides */
+    /* Elements of the weight: that of the phase's first tap, and the distances of output channels,
+     * input channels, and the phase's lines and columns. */
+    int64_t first, by_output, by_input, by_line, by_column;
+} conv_phase;
+
 /* A convolution: x [batch, groups * ic, D, H, W], weight [groups * oc, ic, KD, KH, KW].
  * Convolutions over fewer axes have leading axes of length 1. */
 typedef struct conv_job {
@@ -20,6 +30,9 @@ typedef struct conv_job {
      * KH, KW], its windows reversed along each axis. Implementations that pack weights take it. */
     bool is_rotated;
     bool weight_constant;
+    /* NULL, or where its output pixels and weights are: y is that of the first output pixel.
+     * Implementation conv_blocked takes it. */
+    const conv_phase *phase;
     bool blocked; /* BlockedConv: x, y and the residual are channel-blocked */
     /* Winograd's algorithm: 0 never; 1 where its estimated time is lower; 2 always F(2x2, 3x3); 4
      * always F(4x4, 3x3) */

@@ -11,6 +11,7 @@
 /* How a node is rewritten to channel-blocked layout; ROLE_NONE: not at all. */
 typedef enum blocked_role {
     ROLE_NONE,
+    ROLE_TRANSPOSED, /* ConvTranspose */
     ROLE_CONV,
     ROLE_POOL,
     ROLE_REDUCE,

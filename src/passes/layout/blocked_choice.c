@@ -5,6 +5,7 @@
  * borders cost.
  */
 #include "ops/conv/conv_blocked.h"
+#include "ops/conv/conv_transpose.h"
 #include "ops/pointwise/pointwise.h"
 #include "passes/layout/blocked.h"
 
@@ -68,8 +69,8 @@ static bool is_filled_map(const blocking *b, value_id v)
     if (!is_float_map(b, v)) return false;
     if (fills_blocks(b, v) || b->in_blocks[v] != VALUE_NONE) return true;
     const node_id from = b->graph->values[v].producer;
-    return from != NODE_NONE && (b->roles[from] == ROLE_CONV || b->roles[from] == ROLE_POOL ||
-                                 b->roles[from] == ROLE_REDUCE);
+    return from != NODE_NONE && (b->roles[from] == ROLE_CONV || b->roles[from] == ROLE_TRANSPOSED ||
+                                 b->roles[from] == ROLE_POOL || b->roles[from] == ROLE_REDUCE);
 }
 
 /* Returns whether padding lanes cost little: they are at most half as many as the channels, or the
@@ -119,6 +120,21 @@ static bool conv_can(const blocking *b, const node *n)
             return false;
     }
     return !node_has_input(n, 3) || is_filled_map(b, n->inputs[3]);
+}
+
+/* Returns whether the node is a ConvTranspose of one group with constant weights whose phases are
+ * convolutions. */
+static bool transposed_can(const blocking *b, const node *n)
+{
+    if (!node_is(n, "ConvTranspose") || n->n_inputs < 2 || n->inputs[1] == VALUE_NONE ||
+        node_int(n, "group", 1) != 1 || !is_filled_map(b, n->inputs[0]) ||
+        !is_worth_filling(b, n->outputs[0]))
+        return false;
+    const value_fact *x = &b->info.facts[n->inputs[0]], *w = &b->info.facts[n->inputs[1]];
+    window_desc win;
+    return b->info.constant[n->inputs[1]] && w->dtype == CLG_FLOAT32 && w->dims.rank == 4 &&
+           shape_is_known(&w->dims) && conv_transpose_read(n, &x->dims, &w->dims, &win) == CLG_OK &&
+           conv_blocked_has_phases(&win);
 }
 
 /* Returns whether each window of a max pool contains a pixel. The maximum of an empty window is the
@@ -203,6 +219,7 @@ static blocked_role role_of(const blocking *b, const node *n)
         n->outputs[0] == VALUE_NONE || !is_float_map(b, n->outputs[0]))
         return ROLE_NONE;
     if (conv_can(b, n)) return ROLE_CONV;
+    if (transposed_can(b, n)) return ROLE_TRANSPOSED;
     if (pointwise_can(b, n)) return ROLE_POINTWISE;
     if (!is_filled_map(b, n->inputs[0])) return ROLE_NONE;
     if (pool_can(b, n)) return ROLE_POOL;
@@ -218,6 +235,7 @@ bool blocked_reads(const blocking *b, node_id id, size_t i)
     if (v == VALUE_NONE) return false;
     switch (b->roles[id]) {
     case ROLE_CONV: return (i == 0 || i == 3) && is_filled_map(b, v);
+    case ROLE_TRANSPOSED: return i == 0;
     case ROLE_POOL:
     case ROLE_REDUCE: return is_filled_map(b, v);
     default: return is_map(b, v);
@@ -277,6 +295,7 @@ static double conv_operations(const blocking *b, const node *n)
         return OPERATIONS_OF_DEPTHWISE * transposed_elements(b, n->outputs[0]);
     const int64_t *w = b->info.facts[n->inputs[1]].dims.dims,
                   *y = b->info.facts[n->outputs[0]].dims.dims;
+    if (node_is(n, "ConvTranspose")) y = b->info.facts[n->inputs[0]].dims.dims;
     return 2.0 * (double)(w[0] * w[1]) * (double)(w[2] * w[3]) * (double)(y[2] * y[3]);
 }
 
@@ -297,7 +316,8 @@ static clg_status find_costs(blocking *b)
         if (!blocked_is_eligible(b, i)) continue;
         const node *n = &b->graph->nodes[i];
         double *saved = &b->saved[region_of(b, i)];
-        if (b->roles[i] == ROLE_CONV) *saved += conv_operations(b, n);
+        if (b->roles[i] == ROLE_CONV || b->roles[i] == ROLE_TRANSPOSED)
+            *saved += conv_operations(b, n);
         if (readings[n->outputs[0]] < b->info.uses[n->outputs[0]])
             *saved -= OPERATIONS_OF_ELEMENT * transposed_elements(b, n->outputs[0]);
         for (size_t k = 0; k < n->n_inputs; k++) {

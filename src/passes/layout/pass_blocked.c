@@ -139,7 +139,7 @@ static clg_status rewrite_conv(blocking *b, node_id id)
 {
     node *n = &b->graph->nodes[id];
     n->domain = DOMAIN_INTERNAL;
-    n->op_type = "BlockedConv";
+    n->op_type = b->roles[id] == ROLE_CONV ? "BlockedConv" : "BlockedConvTranspose";
     n->opset = graph_opset(b->graph, DOMAIN_INTERNAL);
     n->op = NULL;
     return node_set_int(b->graph, id, "lanes", b->lanes);
@@ -148,7 +148,8 @@ static clg_status rewrite_conv(blocking *b, node_id id)
 static clg_status rewrite_by_role(blocking *b, node_id id)
 {
     switch (b->roles[id]) {
-    case ROLE_CONV: return rewrite_conv(b, id);
+    case ROLE_CONV:
+    case ROLE_TRANSPOSED: return rewrite_conv(b, id);
     case ROLE_POOL: return rewrite_pool(b, id);
     case ROLE_REDUCE: return rewrite_reduce(b, id);
     case ROLE_BATCHNORM: return rewrite_batchnorm(b, id);

@@ -151,7 +151,8 @@ selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cum
 selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;
 selftest_reference selftest_quantize, selftest_dequantize, selftest_dynamic_quantize,
     selftest_qlinear;
-selftest_reference selftest_recurrent, selftest_resample, selftest_pad, selftest_conv_transposed;
+selftest_reference selftest_recurrent, selftest_resample, selftest_pad, selftest_conv_transposed,
+    selftest_blocked_transposed;
 selftest_reference selftest_pool, selftest_lp_pool, selftest_pool_grad;
 selftest_reference selftest_gather_nd, selftest_gather_elements, selftest_scatter_elements,
     selftest_tensor_scatter, selftest_depth_to_space, selftest_space_to_depth, selftest_onehot,

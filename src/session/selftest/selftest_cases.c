@@ -43,7 +43,12 @@
         FUSED("BlockedConv",                                                                       \
               "lanes:i=" l " group:i=" odd " strides:I=2,2 pads:I=2,1,1,2 "                        \
               "activation:s=HardSigmoid activated:i=1",                                            \
-              "1,3,13,29," l " " odd ",1,5,3c - - " odd "," c3 ",1,1c")
+              "1,3,13,29," l " " odd ",1,5,3c - - " odd "," c3 ",1,1c"),                           \
+        FUSED("BlockedConvTranspose", "lanes:i=" l " strides:I=2,2 pads:I=1,1,1,1",                \
+              "2,3,5,7," l " " odd "," c3 ",4,4c " c3),                                            \
+        FUSED("BlockedConvTranspose",                                                              \
+              "lanes:i=" l " strides:I=3,2 pads:I=1,0,0,2 output_padding:I=1,1",                   \
+              "1,2,4,19," l " " c2 "," odd ",5,3c")
 /* Another operator. */
 #define CASE(op, attrs, sizes) PRODUCT(op, attrs, sizes)
 /* An operator of com.microsoft. */

@@ -123,6 +123,7 @@ static const selftest_op operators[] = {
     ROW("", "Pad", selftest_pad),
     ROW("", "CenterCropPad", selftest_pad),
     ROW("", "ConvTranspose", selftest_conv_transposed),
+    ROW("clgraph", "BlockedConvTranspose", selftest_blocked_transposed),
     WITH("", "GatherND", selftest_gather_nd, selftest_index_contents),
     WITH("", "GatherElements", selftest_gather_elements, selftest_index_contents),
     WITH("", "Scatter", selftest_scatter_elements, selftest_index_contents),

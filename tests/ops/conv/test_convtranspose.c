@@ -169,6 +169,25 @@ TEST(convtranspose__requested_sizes)
           CLG_FLOAT32, NULL, true);
 }
 
+/* The pass `one_pixel` makes a Gemm of these, but not of the last three. */
+TEST(convtranspose__one_pixel)
+{
+    const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_FLOAT16};
+    for (int i = 0; i < 2; i++) {
+        check((deconv){1, {{1, 5, 1, 1, 0, 0, 0, 0}}, 3, 1, 7, 5, true}, dtypes[i], NULL, false);
+        check((deconv){2, {{1, 4, 1, 1, 0, 0, 0, 0}, {1, 3, 2, 1, 0, 0, 0, 0}}, 5, 1, 13, 11, true},
+              dtypes[i], NULL, false);
+        check((deconv){2, {{1, 4, 2, 1, 0, 0, 0, 0}, {1, 3, 2, 1, 0, 0, 0, 0}}, 0, 1, 3, 2, false},
+              dtypes[i], NULL, false);
+        check((deconv){2, {{1, 4, 3, 1, 0, 0, 0, 0}, {1, 3, 2, 1, 0, 0, 1, 0}}, 2, 1, 5, 3, true},
+              dtypes[i], NULL, false);
+        check((deconv){2, {{1, 4, 1, 1, 1, 0, 0, 0}, {1, 3, 1, 1, 0, 0, 0, 0}}, 2, 1, 5, 3, false},
+              dtypes[i], NULL, false);
+        check((deconv){2, {{1, 2, 1, 2, 0, 0, 0, 0}, {1, 3, 1, 1, 0, 0, 0, 0}}, 2, 2, 5, 3, true},
+              dtypes[i], NULL, false);
+    }
+}
+
 TEST(convtranspose__refuses)
 {
     const double x[24] = {0};

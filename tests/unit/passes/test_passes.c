@@ -103,6 +103,54 @@ TEST(passes__batchnorm_goes_into_conv)
     graph_free(g);
 }
 
+/* Of a ConvTranspose the second dimension of the weight is that of output channels. */
+TEST(passes__batchnorm_goes_into_convtranspose)
+{
+    for (int64_t groups = 1; groups <= 2; groups++) {
+        pass_case m = pass_case_start();
+        const value_id x = pass_case_input(&m, "x", 4, (int64_t[]){1, 4, 5, 5});
+        const value_id w = pass_case_constant(&m, "w", 4, (int64_t[]){4, 6 / groups, 3, 3});
+        const value_id y = pass_case_node(&m, "ConvTranspose", 2, (value_id[]){x, w}, "y");
+        assert_ok(node_set_int(m.graph, pass_case_last(&m), "group", groups));
+        graph *g = pass_case_run_only(&m, add_norm(&m, y, 6), "batchnorm");
+        const node *n = pass_case_find(g, "ConvTranspose");
+        assert_int_equal(n->n_inputs, groups == 1 ? 3 : 2);
+        assert_string_equal(g->values[n->outputs[0]].name, groups == 1 ? "norm" : "y");
+        graph_free(g);
+    }
+}
+
+/* ---- ConvTranspose of one pixel -------------------------------------------------------------- */
+
+TEST(passes__convtranspose_of_one_pixel_is_gemm)
+{
+    const struct {
+        int64_t side, pad, dilation, group;
+        const char *auto_pad;
+        bool is_gemm;
+    } rows[] = {{1, 0, 1, 1, "VALID", true},  {1, 0, 1, 1, "SAME_UPPER", false},
+                {2, 0, 1, 1, "VALID", false}, {1, 1, 1, 1, "NOTSET", false},
+                {1, 0, 2, 1, "VALID", false}, {1, 0, 1, 2, "VALID", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int64_t pad = rows[i].pad, dilation = rows[i].dilation;
+        pass_case m = pass_case_start();
+        const value_id x = pass_case_input(&m, "x", 4, (int64_t[]){-1, 4, rows[i].side, 1});
+        const value_id w = pass_case_constant(&m, "w", 4, (int64_t[]){4, 6 / rows[i].group, 3, 5});
+        const value_id bias = pass_case_constant(&m, "bias", 1, (int64_t[]){6});
+        const value_id y = pass_case_node(&m, "ConvTranspose", 3, (value_id[]){x, w, bias}, "y");
+        const node_id n = pass_case_last(&m);
+        assert_ok(node_set_int(m.graph, n, "group", rows[i].group));
+        assert_ok(node_set_string(m.graph, n, "auto_pad", rows[i].auto_pad));
+        assert_ok(node_set_ints(m.graph, n, "pads", 4, (int64_t[]){pad, pad, pad, pad}));
+        assert_ok(node_set_ints(m.graph, n, "dilations", 2, (int64_t[]){dilation, 1}));
+        graph *g = pass_case_run_only(&m, y, "one_pixel");
+        assert_int_equal(pass_case_count(g, "Gemm"), rows[i].is_gemm);
+        assert_int_equal(pass_case_count(g, "ConvTranspose"), !rows[i].is_gemm);
+        assert_string_equal(g->values[g->outputs[0]].name, "y");
+        graph_free(g);
+    }
+}
+
 TEST(passes__batchnorm_stays_apart_when_conv_is_read_twice)
 {
     pass_case m = pass_case_start();

@@ -106,20 +106,6 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
 
 /* ---- BlockedConv ----------------------------------------------------------------------------- */
 
-/* Converts a channel-blocked feature map [n, blocks, h, w, lanes] with `channels` valid channels to
- * NCHW order; `back`: the other direction. */
-static void reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
-                    bool back)
-{
-    const int64_t *d = in_blocks->dims, plane = d[2] * d[3], lanes = d[4];
-    for (int64_t i = 0; i < d[0] * channels * plane; i++) { /* i: index in NCHW order */
-        const int64_t channel = i / plane % channels, image = i / plane / channels;
-        const int64_t block = image * d[1] + channel / lanes;
-        const int64_t at = (block * plane + i % plane) * lanes + channel % lanes;
-        to[back ? at : i] = from[back ? i : at];
-    }
-}
-
 /* Sets *out to an input in NCHW order; NULL if it is absent. */
 static clg_status in_order(const lower_context *lc, size_t input, int64_t channels,
                            const double *const *in, const double **out)
@@ -129,7 +115,7 @@ static clg_status in_order(const lower_context *lc, size_t input, int64_t channe
     const shape *dims = &lc->inputs[input].dims;
     double *made = arena_alloc(lc->memory, (size_t)selftest_count(dims) + 1, sizeof *made);
     if (!made) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    reorder(dims, channels, in[input], made, false);
+    selftest_reorder(dims, channels, in[input], made, false);
     *out = made;
     return CLG_OK;
 }
@@ -222,8 +208,8 @@ static clg_status blocked_reference(const lower_context *lc, const double *const
     finish(lc, !expanded || (activated & BLOCKED_LAST_ACTIVATED) != 0, bias, residual, sums, sizes,
            n);
     for (int64_t i = 0; i < all; i++) scale[i] = HUGE_VAL;
-    reorder(over, channels, sums, y, true);
-    reorder(over, channels, sizes, scale, true);
+    selftest_reorder(over, channels, sums, y, true);
+    selftest_reorder(over, channels, sizes, scale, true);
     return CLG_OK;
 }
 

@@ -205,3 +205,15 @@ clg_status selftest_convolve(const lower_context *lc, const selftest_factor *lef
     }
     return CLG_OK;
 }
+
+void selftest_reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
+                      bool back)
+{
+    const int64_t *d = in_blocks->dims, plane = d[2] * d[3], lanes = d[4];
+    for (int64_t i = 0; i < d[0] * channels * plane; i++) { /* i: index in NCHW order */
+        const int64_t channel = i / plane % channels, image = i / plane / channels;
+        const int64_t block = image * d[1] + channel / lanes;
+        const int64_t at = (block * plane + i % plane) * lanes + channel % lanes;
+        to[back ? at : i] = from[back ? i : at];
+    }
+}

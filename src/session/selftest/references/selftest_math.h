@@ -16,6 +16,10 @@ int64_t selftest_count(const shape *s);
  * allow. */
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
                               double factor, double **out);
+/* Converts a channel-blocked feature map [n, blocks, h, w, lanes] with `channels` valid channels to
+ * NCHW order; `back`: the other direction. */
+void selftest_reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
+                      bool back);
 /* Adds x * w[j * step] to y[j], and its absolute value to scale[j], for j < n. */
 void selftest_axpy(double x, const double *w, int64_t step, int64_t n, double *y, double *scale);
 

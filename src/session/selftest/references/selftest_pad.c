@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-test references of Pad, CenterCropPad and ConvTranspose. ConvTranspose scatters each input
- * element to the outputs that it contributes to.
+ * Self-test references of Pad, CenterCropPad, ConvTranspose and its channel-blocked form, which
+ * scatter each input element to the outputs that it contributes to.
  */
+#include "ops/conv/conv_blocked.h"
 #include "session/selftest/references/selftest_math.h"
 #include "session/selftest/selftest.h"
 
@@ -150,10 +151,11 @@ static void set_pad(const node *n, int n_axes, int i, spread_axis *a)
     if (total > 0) a->pad = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : (total + 1) / 2;
 }
 
-static transposed read_transposed(const lower_context *lc)
+/* x, y: shapes in NCHW order. */
+static transposed read_transposed(const lower_context *lc, const shape *x, const shape *y)
 {
     const node *n = lc->node;
-    const shape *x = &lc->inputs[0].dims, *w = &lc->inputs[1].dims, *y = &lc->outputs[0].dims;
+    const shape *w = &lc->inputs[1].dims;
     const int n_axes = x->rank - 2;
     transposed t = {.groups = node_int(n, "group", 1), .oc = w->dims[1]};
     t.ic = w->dims[0] / t.groups;
@@ -227,17 +229,47 @@ static void finish(const transposed *t, const double *bias, int64_t n, const sel
     }
 }
 
+/* Computes y from x, both of these shapes, in NCHW order. */
+static void scatter_all(const lower_context *lc, const double *const *in, const shape *x_dims,
+                        const shape *y_dims, const double *x, const selftest_expected *out)
+{
+    const transposed t = read_transposed(lc, x_dims, y_dims);
+    for (int64_t i = 0; i < x_dims->dims[0] * t.groups * t.ic; i++) { /* image, group, channel */
+        const int64_t to = i / t.ic * t.oc * t.n_out;
+        scatter_channel(&t, x + i * t.n_in, in[1] + i % (t.groups * t.ic) * t.oc * t.n_taps,
+                        out->y + to, out->scale + to);
+    }
+    finish(&t, lower_has_input(lc, 2) ? in[2] : NULL, selftest_count(y_dims), out);
+}
+
 clg_status selftest_conv_transposed(const lower_context *lc, const double *const *in,
                                     const selftest_expected *out)
 {
-    const transposed t = read_transposed(lc);
-    const int64_t images = lc->inputs[0].dims.dims[0];
-    for (int64_t i = 0; i < images * t.groups * t.ic; i++) { /* image, group, channel */
-        const int64_t to = i / t.ic * t.oc * t.n_out;
-        scatter_channel(&t, in[0] + i * t.n_in, in[1] + i % (t.groups * t.ic) * t.oc * t.n_taps,
-                        out[0].y + to, out[0].scale + to);
-    }
-    finish(&t, lower_has_input(lc, 2) ? in[2] : NULL, selftest_count(&lc->outputs[0].dims),
-           &out[0]);
+    scatter_all(lc, in, &lc->inputs[0].dims, &lc->outputs[0].dims, in[0], &out[0]);
+    return CLG_OK;
+}
+
+/* Computes BlockedConvTranspose in NCHW order. Lanes after the last channel are only checked for
+ * NaNs. */
+clg_status selftest_blocked_transposed(const lower_context *lc, const double *const *in,
+                                       const selftest_expected *out)
+{
+    const shape *blocks = &lc->inputs[0].dims, *over = &lc->outputs[0].dims;
+    const shape *w = &lc->inputs[1].dims;
+    shape x_dims = conv_blocked_flat(blocks), y_dims = conv_blocked_flat(over);
+    x_dims.dims[1] = w->dims[0];
+    y_dims.dims[1] = w->dims[1];
+    const size_t n_x = (size_t)selftest_count(&x_dims), n_y = (size_t)selftest_count(&y_dims);
+    double *x = arena_alloc(lc->memory, n_x + 1, sizeof *x);
+    const selftest_expected plain = {.y = arena_alloc(lc->memory, n_y + 1, sizeof *x),
+                                     .scale = arena_alloc(lc->memory, n_y + 1, sizeof *x)};
+    if (!x || !plain.y || !plain.scale) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memset(plain.y, 0, n_y * sizeof *x);
+    memset(plain.scale, 0, n_y * sizeof *x);
+    selftest_reorder(blocks, w->dims[0], in[0], x, false);
+    scatter_all(lc, in, &x_dims, &y_dims, x, &plain);
+    for (int64_t i = 0; i < selftest_count(over); i++) out[0].scale[i] = HUGE_VAL;
+    selftest_reorder(over, w->dims[1], plain.y, out[0].y, true);
+    selftest_reorder(over, w->dims[1], plain.scale, out[0].scale, true);
     return CLG_OK;
 }
