@@ -224,7 +224,9 @@ static clg_status emit_candidate(plan_state *s, const lower_context *lc, const p
         CLG_TRY(state_add_root(s, PLACE_SLAB, 0, impl->scratch_bytes[i], &e.scratch[i]));
     CLG_TRY(emit_packings(&e));
     for (size_t i = 0; i < n->n_outputs; i++)
-        if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
+        if (lower_is_in_place(lc, (uint32_t)i))
+            in_place_set(s, n, (uint32_t)i);
+        else if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
             CLG_TRY(state_place_value(s, n->outputs[i]));
     join_inputs(s, lc, joined);
     for (const step *what = impl->steps; what; what = what->next)
@@ -257,6 +259,7 @@ static clg_status emit_views(plan_state *s, const node *n, const lower_context *
         memcpy(to->strides, lc->views[i].strides, sizeof to->strides);
         to->dense = strides_are_dense(&to->fact.dims, to->strides);
         to->weight = false;
+        state_share_root(s, n->outputs[i]);
     }
     return CLG_OK;
 }
@@ -357,6 +360,7 @@ static clg_status lower_and_emit(plan_state *s, const node *n, uint8_t *out_plac
                         .budget = s->context->budget};
     if (!inputs || !outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(prepare_operands(s, n, inputs, outputs));
+    lc.in_place = in_place_find(s, n);
     return emit_lowered(s, &lc, out_place);
 }
 

@@ -216,7 +216,7 @@ static clg_status write_ports(plan_state *s, const value_id *values, size_t n,
         ports[i].value = values[i];
         if (is_left_out(s, v, i)) continue;
         CLG_TRY(write_port(s, v, &ports[i]));
-        if (s->segment->last && ports[i].place.kind != PLACE_NONE)
+        if (s->segment->last && ports[i].place.kind != PLACE_NONE && !in_place_is_output(s, v, i))
             ports[i].place = (plan_placement){PLACE_OUTPUT, (uint32_t)i, 0};
     }
     return CLG_OK;
@@ -253,6 +253,7 @@ static clg_status settle_output(plan_state *s, size_t index)
     plan_root *root = &s->roots[v->root];
     size_t size_bytes;
     CLG_TRY(state_value_bytes(v, &size_bytes));
+    if (in_place_is_output(s, v, index)) return CLG_OK;
     if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0)
         return CLG_OK;
     if (root->kind == PLACE_SLAB && !root->placed && root->home == ROOT_NONE && v->dense &&

@@ -124,8 +124,10 @@ typedef struct plan_iteration {
     node_id node;         /* the loop; if nested, the outermost one */
 } plan_iteration;
 
-/* In plan_segment.output_bytes: the output has no memory yet. */
+/* In plan_segment.output_bytes: the output has no memory of its own, or none yet. */
 #define PLAN_NO_OUTPUT SIZE_MAX
+/* In plan.in_place: no output is requested in the memory of the input. */
+#define PLAN_APART UINT32_MAX
 
 struct plan_segment {
     refcount refs;
@@ -183,6 +185,9 @@ typedef struct plan {
     value_fact *inputs;
     arena memory; /* items of inputs */
     size_t n_inputs;
+    /* By input: the output that was requested in its memory, or PLAN_APART; in the root's arena;
+     * NULL: none for any. The plan grants it where the output's port is placed there. */
+    const uint32_t *in_place;
     plan_segment *root;
     uint64_t last_use;
     refcount refs;
@@ -241,6 +246,9 @@ typedef struct plan_context {
      * nodes; other plans skip them. */
     const bool *node_is_init;
     bool is_init_plan;
+    /* By value of the graph: the last node that reads it; NODE_NONE for the plan's outputs. NULL:
+     * nothing is computed in place (in_place.c). */
+    const node_id *last_readers;
     const value_id *outputs; /* values that the plan outputs */
     size_t n_outputs;
     size_t n_required; /* outputs from this index on are omitted if they are not tensors */
@@ -259,11 +267,12 @@ typedef struct plan_context {
     launch_budget budget;               /* how long a launch may take */
 } plan_context;
 
-/* Creates a plan for the inputs' facts. If shape inference needs the elements of graph inputs that
- * are not known, returns CLG_OK with *out_plan NULL, and marks these inputs in out_needed_inputs
- * (the caller's array, one bool per input): call again with these known. */
+/* Creates a plan for the inputs' facts. in_place: as plan.in_place; copied. An input with a request
+ * must have one reader, whose output the requested one is. If shape inference needs the elements of
+ * graph inputs that are not known, returns CLG_OK with *out_plan NULL, and marks these inputs in
+ * out_needed_inputs (the caller's array, one bool per input): call again with these known. */
 clg_status plan_create(const plan_context *context, const value_fact *inputs,
-                       bool *out_needed_inputs, plan **out_plan);
+                       const uint32_t *in_place, bool *out_needed_inputs, plan **out_plan);
 /* Sets *out_child to a reference to the child of `segment` for these tensors of its reads; plans it
  * if necessary. */
 clg_status plan_continue(const plan_context *context, plan_segment *segment,

@@ -23,6 +23,9 @@ typedef struct plan_root {
     uint32_t first_step, last_step; /* lifetime in pending steps; STEP_END */
     bool used;                      /* a step of this segment uses it */
     bool placed;                    /* PLACE_SLAB: an earlier segment placed it */
+    /* the last node of the main graph that reads a value in it; NODE_NONE: not known, or it is used
+     * to the end */
+    node_id last_read;
     bool live; /* set by finish_segment: a value in this root is needed after the segment */
     uint32_t
         /* the root that contains this one, such as the output of a Concat; ROOT_NONE: none */
@@ -151,6 +154,8 @@ typedef struct plan_state {
     size_t staged_base;           /* id of the first value that the preceding node produced */
     size_t n_iterations;          /* iterations planned so far, of all loops */
     uint32_t n_loops, n_memories; /* iterated loops, and memories of PLACE_STATE so far */
+    const uint32_t *in_place;     /* plan.in_place */
+    bool has_control;             /* a control node was planned: values may share roots unnoticed */
 
     /* The fields below belong to the current segment. */
     plan_segment *segment;
@@ -189,6 +194,8 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
 /* Allocates dense memory for v: in the output buffer when v is an output of the plan, else a new
  * root. */
 clg_status state_place_value(plan_state *s, value_id v);
+/* Extends the use of v's root, which holds another value too, to the last node that reads v. */
+void state_share_root(plan_state *s, value_id v);
 /* Ensures that v has device memory: adds roots for weights and for values known on the host. */
 clg_status state_materialise(plan_state *s, value_id v);
 /* Takes ownership of a reference to t, and releases it when the segment is freed, or at once on
@@ -218,6 +225,15 @@ clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 /* Gives v dense device memory (emit.c). n: as in emit_copy. */
 clg_status emit_dense(plan_state *s, value_id v, const node *n);
+
+/* Returns, as bits, the outputs of node n that are computed in the memory of an input (in_place.c).
+ * The facts of its outputs and the memory of its inputs are set. */
+uint32_t in_place_find(const plan_state *s, const node *n);
+/* Gives such an output the memory of its input. */
+void in_place_set(plan_state *s, const node *n, uint32_t output);
+/* Returns whether v, output `output` of the plan, is in the memory of the input for which that was
+ * requested. */
+bool in_place_is_output(const plan_state *s, const plan_value *v, size_t output);
 
 /* Computes the dependencies between the steps of the segment (order.c). */
 clg_status order_steps(plan_state *s);
