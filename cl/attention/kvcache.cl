@@ -19,11 +19,12 @@
 //   past_len      positions of `past`
 //   count         positions of `fresh`
 //   d             head size
-//   in_place      1: `present` is the memory of `past`, so that only fresh positions are written, and
-//                 none for a batch whose start was changed; `past` is not read
+//   in_place      1: `present` is the memory of `past`, which is not read: only fresh positions are
+//                 written, and none for a batch whose start was changed
 //   past          dense, [batch, heads, past_len, d]
 //   fresh         with strides fb, fh, fj of batch, head and position
-//   present       dense, [batch, heads, total, d]; does not overlap `fresh`, nor `past` with in_place 0
+//   present       dense, [batch, heads, total, d]; does not overlap `fresh`, nor, unless in_place,
+//                 `past`
 //   lengths       [batch], read with P_START 1
 //   start_or_add, fault, code   see P_START
 // NDRange: ceil(d / P_VEC), rows * (in_place ? count : total). Each may be smaller: the

@@ -122,12 +122,10 @@ static clg_status place_slabs(plan_state *s)
                                  .offset_bytes = root->placed ? (size_t)root->offset_bytes : 0};
         roots[n++] = r;
     }
-    CLG_TRY_GOTO(plan_place_blocks(blocks, n,
+    CLG_TRY_GOTO(memo_place_blocks(s, blocks, n,
                                    s->context->caps->buffer_align_bytes
                                        ? s->context->caps->buffer_align_bytes
-                                       : 128,
-                                   (size_t)s->context->caps->max_alloc_bytes, &s->slab_bytes,
-                                   &s->n_slabs, &segment->live_bytes),
+                                       : 128),
                  done);
     for (size_t i = 0; i < n; i++) {
         s->roots[roots[i]].index = blocks[i].slab;

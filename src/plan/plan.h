@@ -86,6 +86,11 @@ typedef struct plan_port {
 
 typedef struct plan_segment plan_segment;
 
+/* What planning the nodes of a graph gave last time, to be used again where their inputs are the
+ * same (memo.c). Guarded as planning is. */
+typedef struct plan_memo plan_memo;
+struct memo_block;
+
 /* A memory of PLACE_STATE that a segment writes, of at least this size. */
 typedef struct plan_state_memory {
     uint32_t index;
@@ -171,6 +176,8 @@ struct plan_segment {
     size_t live_bytes;
     /* clg_place of each node of the main graph; 255: not planned in this segment */
     uint8_t *node_places;
+    struct memo_block **blocks; /* references to the memory of steps that it shares with others */
+    size_t n_blocks, blocks_capacity;
     tensor **held; /* references to the tensors known on the host that it uses */
     size_t n_held;
     /* the planner's state (state.h) from which children are planned; NULL when last */
@@ -263,6 +270,7 @@ typedef struct plan_context {
     size_t n_preferred;
     const struct tuning_table *choices; /* the tuning table; NULL: none */
     bool notes_choices;                 /* record problem and impls in plan_step */
+    plan_memo *memo;                    /* NULL: every node is planned anew */
     lower_trial trial;                  /* overrides for benchmarks; all zero otherwise */
     launch_budget budget;               /* how long a launch may take */
 } plan_context;
@@ -287,6 +295,12 @@ plan *plan_retain(plan *p);
 void plan_free(plan *p);
 plan_segment *plan_segment_retain(plan_segment *segment);
 void plan_segment_free(plan_segment *segment); /* accepts NULL */
+
+/* Creates an empty memo for a graph, all plans of which are of one plan_context. */
+clg_status plan_memo_create(const graph *g, plan_memo **out_memo);
+/* Forgets everything, since planning may choose otherwise now. */
+void plan_memo_clear(plan_memo *m);
+void plan_memo_free(plan_memo *m);
 
 /* Appends a readable listing of the plan's segments to out_text. */
 struct strbuf;

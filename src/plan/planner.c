@@ -249,8 +249,8 @@ static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_in
         status = state_copy(s, &kept);
         segment->state = kept;
     }
-    segment->size_bytes =
-        sizeof *segment + segment->memory.size_bytes + state_size_bytes(segment->state);
+    segment->size_bytes = sizeof *segment + segment->memory.size_bytes +
+                          state_size_bytes(segment->state) + memo_block_size_bytes(s->block);
     for (size_t i = 0; i < segment->n_held; i++)
         segment->size_bytes += sizeof(tensor) + segment->held[i]->size_bytes;
     state_free(s);

@@ -285,14 +285,16 @@ static clg_status check_steps(const plan_state *s, const node *n)
 }
 
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
-                          uint32_t n_buffers, const node *n, const plan_choice *choice)
+                          uint32_t n_buffers, const node *n, const plan_choice *choice,
+                          bool is_kept)
 {
     step_texts *texts = s->context->texts;
     CLG_TRY(check_steps(s, n));
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
-    what = step_clone(what, &s->segment->memory, texts);
-    const char *variant = step_texts_keep(texts, choice->impl->variant);
+    if (!is_kept) what = step_clone(what, &s->segment->memory, texts);
+    const char *variant =
+        is_kept ? choice->impl->variant : step_texts_keep(texts, choice->impl->variant);
     if (!copy || !what || !variant) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (n_buffers) memcpy(copy, buffers, n_buffers * sizeof *copy);
     for (uint32_t i = 0; i < n_buffers; i++) {

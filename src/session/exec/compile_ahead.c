@@ -91,6 +91,7 @@ static clg_status plan_dry(ahead *a, const plan_context *context, plan **out_pla
     c.owner = (plan_owner){a, note_packing};
     c.validator.check = NULL;
     c.notes_choices = false;
+    c.memo = NULL; /* its packings have other indices */
     bool *needed = memory_zalloc(c.graph->n_inputs + 1, sizeof *needed);
     if (!needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const clg_status status =

@@ -227,6 +227,7 @@ static void exec_destroy(session_exec *e)
         plan_free(p);
         p = next;
     }
+    plan_memo_free(e->planning.memo);
     hash_map_deinit(&e->passed);
     step_texts_deinit(&e->texts);
     exec_free_weights(e);
@@ -429,6 +430,9 @@ static clg_status make_plan(session_exec *e, exec_request wanted, plan **out_pla
         needs = allocated = memory_zalloc(e->graph->n_inputs, sizeof(bool));
         if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
+    /* With the second plan, more are likely to follow. */
+    if (e->n_plans > 0 && !e->planning.memo)
+        CLG_TRY(plan_memo_create(e->graph, &e->planning.memo));
     e->ahead_of = ocl_has_helper(e->context->ocl) ? wanted.inputs : NULL;
     clg_status status = exec_check_plan(e, wanted);
     if (status == CLG_OK)
@@ -493,6 +497,7 @@ void exec_forget_plans(session_exec *e)
         plan_free(old);
     }
     e->n_plans = 0;
+    plan_memo_clear(e->planning.memo);
     mutex_unlock(&e->plan_lock);
 }
 
