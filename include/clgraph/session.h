@@ -120,9 +120,12 @@ CLG_API CLG_MUST_USE clg_status clg_session_map_input(clg_session *session, cons
                                                       size_t rank, const int64_t *dims,
                                                       void **out_data);
 /* Feeds a run's output to this input of the next run, on the device. The input must be set once,
- * for the first run; setting it again starts over. output NULL unlinks it. Errors: NOT_FOUND,
- * UNSUPPORTED_DTYPE (the two differ), INVALID_ARGUMENT (the output is bound, or feeds another
- * input), BUSY; SHAPE at the next run when the output does not match. */
+ * for the first run; setting it again starts over. output NULL unlinks it. Where an operator can
+ * update the input in place (GroupQueryAttention's caches with room, TensorScatter, ScatterND) and
+ * is its only reader, no copy is made: elements that a failed run was to write are then undefined
+ * until a run writes them. Values that were set or obtained before are not changed. Errors:
+ * NOT_FOUND, UNSUPPORTED_DTYPE (the two differ), INVALID_ARGUMENT (the output is bound, or feeds
+ * another input), BUSY; SHAPE at the next run when the output does not match. */
 CLG_API CLG_MUST_USE clg_status clg_session_link(clg_session *session, const char *output,
                                                  const char *input);
 /* Writes an output of the next runs into this value (host or device) instead of the session's
@@ -130,9 +133,9 @@ CLG_API CLG_MUST_USE clg_status clg_session_link(clg_session *session, const cha
  * the run), and it must not overlap the memory of an input or another output (INVALID_ARGUMENT, by
  * the run): except that an input may be updated in place. Its value in device memory may be bound
  * to an output of the same dtype and shape that a single kernel computes from it element by
- * element, as x - rate * gradient, and nothing else reads the input. NULL unbinds it. Errors:
- * NOT_FOUND, INVALID_ARGUMENT (linked, not a tensor, device memory of another context),
- * UNSUPPORTED_DTYPE (strings), BUSY. */
+ * element, as x - rate * gradient, or that an operator updates as for clg_session_link, and nothing
+ * else reads the input. NULL unbinds it. Errors: NOT_FOUND, INVALID_ARGUMENT (linked, not a tensor,
+ * device memory of another context), UNSUPPORTED_DTYPE (strings), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_bind_output(clg_session *session, const char *name,
                                                         clg_value *value);
 

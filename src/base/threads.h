@@ -82,6 +82,11 @@ static inline void refcount_retain(refcount *r)
 {
     atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed);
 }
+/* Returns whether there are other references than the caller's. */
+static inline bool refcount_is_shared(const refcount *r)
+{
+    return atomic_load_explicit(&r->count, memory_order_acquire) > 1;
+}
 static inline bool refcount_release(refcount *r)
 {
     return atomic_fetch_sub_explicit(&r->count, 1, memory_order_acq_rel) == 1;

@@ -222,6 +222,12 @@ const char *value_text(const graph *g, value_id v, char buffer[VALUE_TEXT_BYTES]
 /* Writes "Conv" or "com.example.Conv", made fit as by name_text; returns buffer. */
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
 
+/* Returns whether node_append_key describes the whole node: it has no subgraphs. */
+bool node_has_key(const node *n);
+/* Appends bytes that are equal for nodes with equal operators, versions, numbers of inputs and
+ * attributes; tensors are equal if they are one object. */
+struct strbuf;
+void node_append_key(const node *n, struct strbuf *t);
 /* Calls visit for each value that the node uses: its inputs, and what its subgraphs capture. */
 void node_visit_uses(const node *n, void (*visit)(void *user, value_id v), void *user);
 /* Returns whether an input of the node, or a value that its subgraphs capture, is marked. */

@@ -164,4 +164,6 @@ size_t ocl_buffer_size(const ocl_buffer *b) { return b->size_bytes; }
 
 void *ocl_buffer_handle(const ocl_buffer *b) { return b->handle; }
 
+bool ocl_buffer_is_shared(const ocl_buffer *b) { return refcount_is_shared(&b->references); }
+
 bool ocl_buffer_is_callers(const ocl_buffer *b) { return b->counted_bytes == 0; }

@@ -115,6 +115,8 @@ clg_status ocl_buffer_create_draft(ocl_context *ocl, size_t size_bytes, ocl_buff
 clg_status ocl_buffer_wrap(ocl_context *ocl, void *cl_mem, ocl_buffer **out_buffer);
 /* Returns whether the memory is the caller's, and may be shared with other buffers. */
 bool ocl_buffer_is_callers(const ocl_buffer *b);
+/* Returns whether there are several references to the buffer. */
+bool ocl_buffer_is_shared(const ocl_buffer *b);
 ocl_buffer *ocl_buffer_retain(ocl_buffer *b);
 void ocl_buffer_free(ocl_buffer *b);
 size_t ocl_buffer_size(const ocl_buffer *b);

@@ -8,57 +8,18 @@
 #include "base/strbuf.h"
 #include "passes/rewrite.h"
 
-#include <string.h>
-
-static void append(strbuf *t, const void *data, size_t size_bytes)
-{
-    strbuf_append_bytes(t, data, size_bytes);
-}
-
-static void append_string(strbuf *t, const char *string) { append(t, string, strlen(string) + 1); }
-
-static void append_attribute(strbuf *t, const graph_attribute *a)
-{
-    append_string(t, a->name);
-    append(t, &a->type, sizeof a->type);
-    append(t, &a->count, sizeof a->count);
-    switch (a->type) {
-    case ATTRIBUTE_FLOAT: append(t, &a->as.f, sizeof a->as.f); break;
-    case ATTRIBUTE_INT: append(t, &a->as.i, sizeof a->as.i); break;
-    case ATTRIBUTE_STRING: append(t, a->as.s, a->count); break;
-    case ATTRIBUTE_TENSOR:
-        append(t, &a->as.tensor, sizeof a->as.tensor);
-        break; /* compared by identity */
-    case ATTRIBUTE_FLOATS: append(t, a->as.floats, a->count * sizeof(float)); break;
-    case ATTRIBUTE_INTS: append(t, a->as.ints, a->count * sizeof(int64_t)); break;
-    case ATTRIBUTE_STRINGS:
-        for (size_t i = 0; i < a->count; i++) append_string(t, a->as.strings[i]);
-        break;
-    case ATTRIBUTE_NONE:
-    case ATTRIBUTE_GRAPH: break; /* nodes with graphs are skipped */
-    }
-}
-
 static bool may_be_shared(const node *n)
 {
     const op_row *row = n->op;
-    if (n->removed || !row || row->flags & (OP_RANDOM | OP_CONTROL)) return false;
-    for (size_t i = 0; i < n->n_attributes; i++)
-        if (n->attributes[i].type == ATTRIBUTE_GRAPH || n->attributes[i].type == ATTRIBUTE_NONE)
-            return false;
-    return true;
+    return !n->removed && row && !(row->flags & (OP_RANDOM | OP_CONTROL)) && node_has_key(n);
 }
 
 /* Writes a node's operator, attributes and inputs as bytes, the key of the hash map in which equal
  * nodes are found. */
 static void describe(const node *n, strbuf *t)
 {
-    append_string(t, n->domain);
-    append_string(t, n->op_type);
-    append(t, &n->opset, sizeof n->opset);
-    append(t, &n->n_inputs, sizeof n->n_inputs);
-    append(t, n->inputs, n->n_inputs * sizeof *n->inputs);
-    for (size_t i = 0; i < n->n_attributes; i++) append_attribute(t, &n->attributes[i]);
+    node_append_key(n, t);
+    strbuf_append_bytes(t, (const char *)n->inputs, n->n_inputs * sizeof *n->inputs);
 }
 
 /* Returns whether `first` can replace n: n produces no output of the graph, and `first` has all

@@ -64,7 +64,7 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
                                (a->buffer.offset_elems + (input ? base : 0)) * (int64_t)elem};
             }
         }
-        CLG_TRY(state_add_step(s, what, refs, n_refs, n, &choice));
+        CLG_TRY(state_add_step(s, what, refs, n_refs, n, &choice, false));
     }
     return CLG_OK;
 }
@@ -99,7 +99,8 @@ clg_status emit_dense(plan_state *s, value_id v, const node *n)
 typedef struct emission {
     plan_state *state;
     const node *node;
-    const plan_choice *choice;
+    node_lowering *lowering;
+    const plan_choice *choice; /* its choice */
     uint32_t scratch[CANDIDATE_MAX_SCRATCH];
     uint32_t packed[CANDIDATE_MAX_PACKINGS];
 } emission;
@@ -153,7 +154,7 @@ static clg_status emit_step(emission *e, const step *what)
         if (what->kind == STEP_COPY) CLG_TRY(resolve(e, &what->from, 1, &refs[n++]));
         CLG_TRY(resolve(e, &what->to, 1, &refs[n++]));
     }
-    return state_add_step(e->state, what, refs, n, e->node, e->choice);
+    return state_add_step(e->state, what, refs, n, e->node, e->choice, e->lowering->is_kept);
 }
 
 /* Returns whether the plan's owner packs v once for all plans. The init plan (constants) packs for
@@ -175,10 +176,11 @@ static clg_status emit_packings(emission *e)
             return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'",
                              e->choice->impl->variant);
         if (is_packed_by_owner(s, &s->values[v])) {
-            uint32_t index;
-            CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact,
-                                           e->choice->impl, p, &index));
-            CLG_TRY(state_add_root(s, PLACE_PACKED, index, p->size_bytes, &e->packed[i]));
+            uint32_t *index = &e->lowering->packed[i];
+            if (*index == PLAN_APART)
+                CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact,
+                                               e->choice->impl, p, index));
+            CLG_TRY(state_add_root(s, PLACE_PACKED, *index, p->size_bytes, &e->packed[i]));
             continue;
         }
         CLG_TRY(state_add_root(s, PLACE_SLAB, 0, p->size_bytes, &e->packed[i]));
@@ -189,46 +191,46 @@ static clg_status emit_packings(emission *e)
 
 /* Places inputs inside output 0's memory where the candidate allows it (lower_context.joins), so
  * that, for example, a Concat need not copy them. */
-static void join_inputs(plan_state *s, const lower_context *lc, bool *joined)
+static void join_inputs(plan_state *s, const node *n, const int64_t *joins, bool *joined)
 {
-    const node *n = lc->node;
     for (size_t i = 0; i < n->n_inputs; i++) {
-        if (lc->joins[i] < 0 || n->inputs[i] == VALUE_NONE) continue;
-        const int64_t size = (int64_t)dtype_size(lc->inputs[i].dtype);
-        joined[i] = state_join(s, n->inputs[i], s->values[n->outputs[0]].root, lc->joins[i] * size);
+        if (joins[i] < 0 || n->inputs[i] == VALUE_NONE) continue;
+        const int64_t size = (int64_t)dtype_size(s->values[n->inputs[i]].fact.dtype);
+        joined[i] = state_join(s, n->inputs[i], s->values[n->outputs[0]].root, joins[i] * size);
     }
 }
 
 /* Returns whether a step only copies an input to memory that the input already occupies. */
-static bool is_needless(const lower_context *lc, const step *what, const bool *joined)
+static bool is_needless(const node *n, const step *what, const bool *joined)
 {
     if (what->kind == STEP_COPY)
         return what->from.space == OPERAND_INPUT && joined[what->from.index];
     for (uint32_t i = 0; what->kind == STEP_KERNEL && i < what->n_args; i++) {
         const operand *o = &what->args[i].buffer;
         if (what->args[i].kind == ARG_BUFFER && o->space == OPERAND_INPUT &&
-            o->index < lc->n_inputs && joined[o->index])
+            o->index < n->n_inputs && joined[o->index])
             return true;
     }
     return false;
 }
 
-static clg_status emit_candidate(plan_state *s, const lower_context *lc, const plan_choice *choice)
+static clg_status emit_candidate(plan_state *s, const node *n, node_lowering *l)
 {
-    const node *n = lc->node;
-    const candidate *impl = choice->impl;
-    emission e = {.state = s, .node = n, .choice = choice};
-    bool *joined = arena_alloc(lc->memory, lc->n_inputs + 1, sizeof *joined);
+    const candidate *impl = l->choice.impl;
+    emission e = {.state = s, .node = n, .lowering = l, .choice = &l->choice};
+    bool *joined = arena_alloc(&s->lowering, n->n_inputs + 1, sizeof *joined);
     if (!joined) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (uint32_t i = 0; i < impl->n_scratch; i++)
         CLG_TRY(state_add_root(s, PLACE_SLAB, 0, impl->scratch_bytes[i], &e.scratch[i]));
     CLG_TRY(emit_packings(&e));
     for (size_t i = 0; i < n->n_outputs; i++)
-        if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
+        if (i < 32 && l->in_place >> i & 1u)
+            in_place_set(s, n, (uint32_t)i);
+        else if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
             CLG_TRY(state_place_value(s, n->outputs[i]));
-    join_inputs(s, lc, joined);
+    join_inputs(s, n, l->joins, joined);
     for (const step *what = impl->steps; what; what = what->next)
-        if (!is_needless(lc, what, joined)) CLG_TRY(emit_step(&e, what));
+        if (!is_needless(n, what, joined)) CLG_TRY(emit_step(&e, what));
     return CLG_OK;
 }
 
@@ -245,7 +247,7 @@ static bool strides_are_dense(const shape *dims, const int64_t *strides)
     return true;
 }
 
-static clg_status emit_views(plan_state *s, const node *n, const lower_context *lc)
+static clg_status emit_views(plan_state *s, const node *n, const lower_view *views)
 {
     CLG_TRY(state_materialise(s, n->inputs[0]));
     const plan_value from = s->values[n->inputs[0]];
@@ -253,20 +255,34 @@ static clg_status emit_views(plan_state *s, const node *n, const lower_context *
         if (n->outputs[i] == VALUE_NONE) continue;
         plan_value *to = &s->values[n->outputs[i]];
         to->root = from.root;
-        to->offset_elems = from.offset_elems + lc->views[i].offset_elems;
-        memcpy(to->strides, lc->views[i].strides, sizeof to->strides);
+        to->offset_elems = from.offset_elems + views[i].offset_elems;
+        memcpy(to->strides, views[i].strides, sizeof to->strides);
         to->dense = strides_are_dense(&to->fact.dims, to->strides);
         to->weight = false;
+        state_share_root(s, n->outputs[i]);
     }
     return CLG_OK;
 }
 
 /* ---- a node ---------------------------------------------------------------------------------- */
 
-static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *inputs,
-                                   lower_operand *outputs)
+/* Makes the inputs dense that lowering does not take with their strides. */
+static clg_status make_inputs_dense(plan_state *s, const node *n)
 {
-    const op_row *row = n->op;
+    const shape none = shape_unknown();
+    const shape *first = n->outputs[0] == VALUE_NONE ? &none : &s->values[n->outputs[0]].fact.dims;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        lower_operand input;
+        if (n->inputs[i] == VALUE_NONE || s->values[n->inputs[i]].dense) continue;
+        set_operand(&s->values[n->inputs[i]], &input);
+        if (!lower_takes(n->op, i, &input, first)) CLG_TRY(make_dense(s, n->inputs[i], n));
+    }
+    return CLG_OK;
+}
+
+static void set_operands(plan_state *s, const node *n, lower_operand *inputs,
+                         lower_operand *outputs)
+{
     for (size_t i = 0; i < n->n_outputs; i++) {
         if (n->outputs[i] == VALUE_NONE) continue;
         plan_value *v = &s->values[n->outputs[i]];
@@ -274,16 +290,8 @@ static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *
         shape_strides(&v->fact.dims, v->strides);
         set_operand(v, &outputs[i]);
     }
-    for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] == VALUE_NONE) continue;
-        set_operand(&s->values[n->inputs[i]], &inputs[i]);
-        if (!lower_takes(row, i, &inputs[i], &outputs[0].dims))
-            CLG_TRY(make_dense(s, n->inputs[i], n));
-    }
-    /* Set all operands again: a value that was made dense may be several inputs. */
     for (size_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] != VALUE_NONE) set_operand(&s->values[n->inputs[i]], &inputs[i]);
-    return CLG_OK;
 }
 
 static bool all_outputs_empty(const plan_state *s, const node *n)
@@ -326,21 +334,19 @@ static clg_status lower_and_choose(const plan_context *context, lower_context *l
     return error_restore(&first);
 }
 
-static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_place)
+static clg_status emit_lowered(plan_state *s, const node *n, node_lowering *l, uint8_t *out_place)
 {
-    const node *n = lc->node;
-    plan_choice choice;
-    CLG_TRY(lower_and_choose(s->context, lc, &choice));
-    if (lc->is_view) {
-        *out_place = CLG_PLACE_VIEW;
-        return emit_views(s, n, lc);
-    }
-    return emit_candidate(s, lc, &choice);
+    if (!l->views) return emit_candidate(s, n, l);
+    *out_place = CLG_PLACE_VIEW;
+    return emit_views(s, n, l->views);
 }
 
-static clg_status lower_and_emit(plan_state *s, const node *n, uint8_t *out_place)
+/* Lowers node n, and emits the result or what the memo keeps of it. */
+static clg_status lower_and_emit(plan_state *s, const node *n, uint32_t in_place,
+                                 uint8_t *out_place)
 {
     arena *memory = &s->lowering;
+    node_lowering fresh = {.in_place = in_place}, *kept = NULL;
     lower_operand *inputs = arena_alloc(memory, n->n_inputs + 1, sizeof *inputs);
     lower_operand *outputs = arena_alloc(memory, n->n_outputs + 1, sizeof *outputs);
     lower_context lc = {.node = n,
@@ -353,11 +359,27 @@ static clg_status lower_and_emit(plan_state *s, const node *n, uint8_t *out_plac
                         .kernel_class = s->context->kernel_class,
                         .memory = memory,
                         .texts = s->context->texts,
+                        .in_place = in_place,
                         .trial = s->context->trial,
                         .budget = s->context->budget};
     if (!inputs || !outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    CLG_TRY(prepare_operands(s, n, inputs, outputs));
-    return emit_lowered(s, &lc, out_place);
+    set_operands(s, n, inputs, outputs);
+    CLG_TRY(lower_and_choose(s->context, &lc, &fresh.choice));
+    CLG_TRY(memo_keep(s, &lc, &fresh.choice, &kept));
+    if (kept) return emit_lowered(s, n, kept, out_place);
+    if (lc.is_view) fresh.views = lc.views;
+    fresh.joins = lc.joins;
+    for (size_t i = 0; i < CANDIDATE_MAX_PACKINGS; i++) fresh.packed[i] = PLAN_APART;
+    return emit_lowered(s, n, &fresh, out_place);
+}
+
+static clg_status plan_steps(plan_state *s, const node *n, uint8_t *out_place)
+{
+    CLG_TRY(make_inputs_dense(s, n));
+    const uint32_t in_place = in_place_find(s, n);
+    node_lowering *known;
+    CLG_TRY(memo_find(s, n, in_place, &known));
+    return known ? emit_lowered(s, n, known, out_place) : lower_and_emit(s, n, in_place, out_place);
 }
 
 clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place)
@@ -368,7 +390,7 @@ clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place)
             if (n->outputs[i] != VALUE_NONE) CLG_TRY(state_place_value(s, n->outputs[i]));
         return CLG_OK;
     }
-    clg_status status = lower_and_emit(s, n, out_place);
+    clg_status status = plan_steps(s, n, out_place);
     arena_clear(&s->lowering);
     return status;
 }

@@ -122,12 +122,10 @@ static clg_status place_slabs(plan_state *s)
                                  .offset_bytes = root->placed ? (size_t)root->offset_bytes : 0};
         roots[n++] = r;
     }
-    CLG_TRY_GOTO(plan_place_blocks(blocks, n,
+    CLG_TRY_GOTO(memo_place_blocks(s, blocks, n,
                                    s->context->caps->buffer_align_bytes
                                        ? s->context->caps->buffer_align_bytes
-                                       : 128,
-                                   (size_t)s->context->caps->max_alloc_bytes, &s->slab_bytes,
-                                   &s->n_slabs, &segment->live_bytes),
+                                       : 128),
                  done);
     for (size_t i = 0; i < n; i++) {
         s->roots[roots[i]].index = blocks[i].slab;
@@ -216,7 +214,7 @@ static clg_status write_ports(plan_state *s, const value_id *values, size_t n,
         ports[i].value = values[i];
         if (is_left_out(s, v, i)) continue;
         CLG_TRY(write_port(s, v, &ports[i]));
-        if (s->segment->last && ports[i].place.kind != PLACE_NONE)
+        if (s->segment->last && ports[i].place.kind != PLACE_NONE && !in_place_is_output(s, v, i))
             ports[i].place = (plan_placement){PLACE_OUTPUT, (uint32_t)i, 0};
     }
     return CLG_OK;
@@ -253,6 +251,7 @@ static clg_status settle_output(plan_state *s, size_t index)
     plan_root *root = &s->roots[v->root];
     size_t size_bytes;
     CLG_TRY(state_value_bytes(v, &size_bytes));
+    if (in_place_is_output(s, v, index)) return CLG_OK;
     if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0)
         return CLG_OK;
     if (root->kind == PLACE_SLAB && !root->placed && root->home == ROOT_NONE && v->dense &&

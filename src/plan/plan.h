@@ -86,6 +86,11 @@ typedef struct plan_port {
 
 typedef struct plan_segment plan_segment;
 
+/* What planning the nodes of a graph gave last time, to be used again where their inputs are the
+ * same (memo.c). Guarded as planning is. */
+typedef struct plan_memo plan_memo;
+struct memo_block;
+
 /* A memory of PLACE_STATE that a segment writes, of at least this size. */
 typedef struct plan_state_memory {
     uint32_t index;
@@ -124,8 +129,10 @@ typedef struct plan_iteration {
     node_id node;         /* the loop; if nested, the outermost one */
 } plan_iteration;
 
-/* In plan_segment.output_bytes: the output has no memory yet. */
+/* In plan_segment.output_bytes: the output has no memory of its own, or none yet. */
 #define PLAN_NO_OUTPUT SIZE_MAX
+/* In plan.in_place: no output is requested in the memory of the input. */
+#define PLAN_APART UINT32_MAX
 
 struct plan_segment {
     refcount refs;
@@ -169,6 +176,8 @@ struct plan_segment {
     size_t live_bytes;
     /* clg_place of each node of the main graph; 255: not planned in this segment */
     uint8_t *node_places;
+    struct memo_block **blocks; /* references to the memory of steps that it shares with others */
+    size_t n_blocks, blocks_capacity;
     tensor **held; /* references to the tensors known on the host that it uses */
     size_t n_held;
     /* the planner's state (state.h) from which children are planned; NULL when last */
@@ -183,6 +192,9 @@ typedef struct plan {
     value_fact *inputs;
     arena memory; /* items of inputs */
     size_t n_inputs;
+    /* By input: the output that was requested in its memory, or PLAN_APART; in the root's arena;
+     * NULL: none for any. The plan grants it where the output's port is placed there. */
+    const uint32_t *in_place;
     plan_segment *root;
     uint64_t last_use;
     refcount refs;
@@ -241,6 +253,9 @@ typedef struct plan_context {
      * nodes; other plans skip them. */
     const bool *node_is_init;
     bool is_init_plan;
+    /* By value of the graph: the last node that reads it; NODE_NONE for the plan's outputs. NULL:
+     * nothing is computed in place (in_place.c). */
+    const node_id *last_readers;
     const value_id *outputs; /* values that the plan outputs */
     size_t n_outputs;
     size_t n_required; /* outputs from this index on are omitted if they are not tensors */
@@ -255,15 +270,17 @@ typedef struct plan_context {
     size_t n_preferred;
     const struct tuning_table *choices; /* the tuning table; NULL: none */
     bool notes_choices;                 /* record problem and impls in plan_step */
+    plan_memo *memo;                    /* NULL: every node is planned anew */
     lower_trial trial;                  /* overrides for benchmarks; all zero otherwise */
     launch_budget budget;               /* how long a launch may take */
 } plan_context;
 
-/* Creates a plan for the inputs' facts. If shape inference needs the elements of graph inputs that
- * are not known, returns CLG_OK with *out_plan NULL, and marks these inputs in out_needed_inputs
- * (the caller's array, one bool per input): call again with these known. */
+/* Creates a plan for the inputs' facts. in_place: as plan.in_place; copied. An input with a request
+ * must have one reader, whose output the requested one is. If shape inference needs the elements of
+ * graph inputs that are not known, returns CLG_OK with *out_plan NULL, and marks these inputs in
+ * out_needed_inputs (the caller's array, one bool per input): call again with these known. */
 clg_status plan_create(const plan_context *context, const value_fact *inputs,
-                       bool *out_needed_inputs, plan **out_plan);
+                       const uint32_t *in_place, bool *out_needed_inputs, plan **out_plan);
 /* Sets *out_child to a reference to the child of `segment` for these tensors of its reads; plans it
  * if necessary. */
 clg_status plan_continue(const plan_context *context, plan_segment *segment,
@@ -278,6 +295,12 @@ plan *plan_retain(plan *p);
 void plan_free(plan *p);
 plan_segment *plan_segment_retain(plan_segment *segment);
 void plan_segment_free(plan_segment *segment); /* accepts NULL */
+
+/* Creates an empty memo for a graph, all plans of which are of one plan_context. */
+clg_status plan_memo_create(const graph *g, plan_memo **out_memo);
+/* Forgets everything, since planning may choose otherwise now. */
+void plan_memo_clear(plan_memo *m);
+void plan_memo_free(plan_memo *m);
 
 /* Appends a readable listing of the plan's segments to out_text. */
 struct strbuf;

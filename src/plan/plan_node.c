@@ -20,6 +20,10 @@ static clg_status take_known(plan_state *s, const node *n, const value_fact *out
 clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known)
 {
     clg_status status = CLG_OK;
+    bool is_known;
+    *out_needs = 0;
+    CLG_TRY(memo_recall(s, n, &is_known, out_all_known));
+    if (is_known) return CLG_OK;
     value_fact *facts = memory_zalloc(n->n_inputs + n->n_outputs + 1, sizeof *facts);
     if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     value_fact *outputs = facts + n->n_inputs;
@@ -43,6 +47,7 @@ clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *o
                           node_text(n, text), i);
         }
     }
+    if (status == CLG_OK) status = memo_keep_facts(s, n);
 done:
     memory_free(facts);
     return status;

@@ -141,6 +141,7 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
     *out_end = WALK_DONE;
     if (is_of_any_kind(s, n)) {
         note_place(s, CLG_PLACE_HOST);
+        s->has_control = true;
         return control_copy_value(s, &s->values[n->inputs[0]], n->outputs[0]);
     }
     CLG_TRY(staged_begin(s, n, &n));
@@ -178,6 +179,7 @@ static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *
     uint32_t needs = 0;
     *out_end = WALK_DONE;
     *out_entered = false;
+    s->has_control = true;
     note_place(s, CLG_PLACE_HOST);
     if (control->kind <= CONTROL_LAST_WITH_BODY)
         CLG_TRY(control_enter(s, n, &needs, out_entered));
@@ -247,8 +249,8 @@ static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_in
         status = state_copy(s, &kept);
         segment->state = kept;
     }
-    segment->size_bytes =
-        sizeof *segment + segment->memory.size_bytes + state_size_bytes(segment->state);
+    segment->size_bytes = sizeof *segment + segment->memory.size_bytes +
+                          state_size_bytes(segment->state) + memo_block_size_bytes(s->block);
     for (size_t i = 0; i < segment->n_held; i++)
         segment->size_bytes += sizeof(tensor) + segment->held[i]->size_bytes;
     state_free(s);
@@ -311,8 +313,19 @@ static clg_status set_inputs(plan_state *s, const plan *p)
     return CLG_OK;
 }
 
+/* Copies the requests for outputs in the memory of inputs. */
+static clg_status set_in_place(plan_state *s, plan *p, const uint32_t *in_place)
+{
+    if (!in_place) return CLG_OK;
+    uint32_t *copy = arena_alloc(&p->root->memory, p->n_inputs + 1, sizeof *copy);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (p->n_inputs) memcpy(copy, in_place, p->n_inputs * sizeof *copy);
+    p->in_place = s->in_place = copy;
+    return CLG_OK;
+}
+
 clg_status plan_create(const plan_context *context, const value_fact *inputs,
-                       bool *out_needed_inputs, plan **out_plan)
+                       const uint32_t *in_place, bool *out_needed_inputs, plan **out_plan)
 {
     plan *p;
     plan_state *s = NULL;
@@ -325,6 +338,9 @@ clg_status plan_create(const plan_context *context, const value_fact *inputs,
     if (status == CLG_OK) status = segment_create(NULL, context->graph->n_nodes, &p->root);
     if (status == CLG_OK) {
         s->segment = p->root;
+        status = set_in_place(s, p, in_place);
+    }
+    if (status == CLG_OK) {
         status = set_inputs(s, p);
     }
     if (status == CLG_OK) {

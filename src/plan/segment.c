@@ -48,6 +48,8 @@ void plan_segment_free(plan_segment *segment)
         if (segment->bound && segment->release_bound) segment->release_bound(segment->bound);
         for (size_t i = 0; i < segment->n_held; i++) tensor_free(segment->held[i]);
         memory_free(segment->held);
+        for (size_t i = 0; i < segment->n_blocks; i++) memo_block_free(segment->blocks[i]);
+        memory_free(segment->blocks);
         state_free(segment->state);
         arena_deinit(&segment->memory);
         memory_free(segment);

@@ -76,6 +76,8 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     copy->n_iterations = s->n_iterations;
     copy->n_loops = s->n_loops;
     copy->n_memories = s->n_memories;
+    copy->in_place = s->in_place;
+    copy->has_control = s->has_control;
     copy->values = copy_array(s->values, s->n_values, sizeof *s->values);
     copy->output_of = copy_array(s->output_of, s->context->graph->n_values, sizeof *s->output_of);
     copy->scopes = copy_array(s->scopes, PLAN_MAX_SCOPES, sizeof *s->scopes);
@@ -130,6 +132,7 @@ clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t
                                        .index = index,
                                        .size_bytes = size_bytes,
                                        .home = ROOT_NONE,
+                                       .last_read = NODE_NONE,
                                        .first_step = (uint32_t)s->n_pending,
                                        .last_step = (uint32_t)s->n_pending};
     *out_root = (uint32_t)s->n_roots++;
@@ -184,6 +187,21 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes)
                      state_value_text(s, v, name), size_bytes, (unsigned long long)largest);
 }
 
+/* Returns the last node of the main graph that reads v; NODE_NONE if it is not known, or if v is
+ * used to the end. */
+static node_id last_reader(const plan_state *s, value_id v)
+{
+    const node_id *readers = s->context->last_readers;
+    return readers && s->n_scopes == 1 && v < s->context->graph->n_values ? readers[v] : NODE_NONE;
+}
+
+void state_share_root(plan_state *s, value_id v)
+{
+    plan_root *root = &s->roots[s->values[v].root];
+    const node_id last = last_reader(s, v);
+    if (last > root->last_read) root->last_read = last; /* NODE_NONE is the largest */
+}
+
 static uint32_t output_index(const plan_state *s, value_id v)
 {
     return v < s->context->graph->n_values ? s->output_of[v] : NO_OUTPUT;
@@ -201,7 +219,9 @@ clg_status state_place_value(plan_state *s, value_id v)
     shape_strides(&value->fact.dims, value->strides);
     if (output != NO_OUTPUT)
         return state_add_root(s, PLACE_OUTPUT, output, size_bytes, &value->root);
-    return state_add_root(s, PLACE_SLAB, 0, size_bytes, &value->root);
+    CLG_TRY(state_add_root(s, PLACE_SLAB, 0, size_bytes, &value->root));
+    s->roots[value->root].last_read = last_reader(s, v);
+    return CLG_OK;
 }
 
 /* Copies t to the segment's literals and adds a root for it. */
@@ -265,14 +285,16 @@ static clg_status check_steps(const plan_state *s, const node *n)
 }
 
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
-                          uint32_t n_buffers, const node *n, const plan_choice *choice)
+                          uint32_t n_buffers, const node *n, const plan_choice *choice,
+                          bool is_kept)
 {
     step_texts *texts = s->context->texts;
     CLG_TRY(check_steps(s, n));
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
-    what = step_clone(what, &s->segment->memory, texts);
-    const char *variant = step_texts_keep(texts, choice->impl->variant);
+    if (!is_kept) what = step_clone(what, &s->segment->memory, texts);
+    const char *variant =
+        is_kept ? choice->impl->variant : step_texts_keep(texts, choice->impl->variant);
     if (!copy || !what || !variant) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (n_buffers) memcpy(copy, buffers, n_buffers * sizeof *copy);
     for (uint32_t i = 0; i < n_buffers; i++) {

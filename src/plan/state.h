@@ -23,6 +23,9 @@ typedef struct plan_root {
     uint32_t first_step, last_step; /* lifetime in pending steps; STEP_END */
     bool used;                      /* a step of this segment uses it */
     bool placed;                    /* PLACE_SLAB: an earlier segment placed it */
+    /* the last node of the main graph that reads a value in it; NODE_NONE: not known, or it is used
+     * to the end */
+    node_id last_read;
     bool live; /* set by finish_segment: a value in this root is needed after the segment */
     uint32_t
         /* the root that contains this one, such as the output of a Concat; ROOT_NONE: none */
@@ -151,9 +154,12 @@ typedef struct plan_state {
     size_t staged_base;           /* id of the first value that the preceding node produced */
     size_t n_iterations;          /* iterations planned so far, of all loops */
     uint32_t n_loops, n_memories; /* iterated loops, and memories of PLACE_STATE so far */
+    const uint32_t *in_place;     /* plan.in_place */
+    bool has_control;             /* a control node was planned: values may share roots unnoticed */
 
     /* The fields below belong to the current segment. */
     plan_segment *segment;
+    struct memo_block *block; /* what it adds to the memo; borrowed; NULL: nothing so far */
     pending_step *pending;
     size_t n_pending, pending_capacity;
     uint8_t *literals;
@@ -189,14 +195,18 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
 /* Allocates dense memory for v: in the output buffer when v is an output of the plan, else a new
  * root. */
 clg_status state_place_value(plan_state *s, value_id v);
+/* Extends the use of v's root, which holds another value too, to the last node that reads v. */
+void state_share_root(plan_state *s, value_id v);
 /* Ensures that v has device memory: adds roots for weights and for values known on the host. */
 clg_status state_materialise(plan_state *s, value_id v);
 /* Takes ownership of a reference to t, and releases it when the segment is freed, or at once on
  * failure. */
 clg_status state_hold(plan_state *s, tensor *t);
-/* Appends a copy of a step whose buffers are in roots, and extends the lifetimes of these roots. */
+/* Appends a step whose buffers are in roots, and extends the lifetimes of these roots. is_kept: the
+ * step lives as long as the segment; else a copy is appended. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
-                          uint32_t n_buffers, const node *n, const plan_choice *choice);
+                          uint32_t n_buffers, const node *n, const plan_choice *choice,
+                          bool is_kept);
 /* Computes the size of a value whose shape and dtype are known. */
 clg_status state_value_bytes(const plan_value *v, size_t *out_bytes);
 
@@ -218,6 +228,45 @@ clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 /* Gives v dense device memory (emit.c). n: as in emit_copy. */
 clg_status emit_dense(plan_state *s, value_id v, const node *n);
+
+/* The result of lowering a node. */
+typedef struct node_lowering {
+    const lower_view *views; /* of a view, by output; else NULL */
+    plan_choice choice;      /* of another node */
+    const int64_t *joins;    /* lower_context.joins */
+    uint32_t in_place;       /* lower_context.in_place */
+    bool is_kept;            /* is in the memo, so that steps need not be copied */
+    /* By packing: its index for PLACE_PACKED, or PLAN_APART: not packed by the owner so far. */
+    uint32_t packed[CANDIDATE_MAX_PACKINGS];
+} node_lowering;
+
+/* The memo of planning (memo.c). All do nothing where there is none for node n: the plan has no
+ * memo, or the node is not one of the main graph. */
+/* Sets the facts of n's outputs if those of its inputs are as last time; *out_found: they are. */
+clg_status memo_recall(plan_state *s, const node *n, bool *out_found, bool *out_all_known);
+/* Records the facts of n's inputs and outputs, which were just inferred. */
+clg_status memo_keep_facts(plan_state *s, const node *n);
+/* Finds the lowering of n for the layouts of its inputs, after memo_recall or memo_keep_facts.
+ * *out_found is NULL if there is none. */
+clg_status memo_find(plan_state *s, const node *n, uint32_t in_place, node_lowering **out_found);
+/* Records a lowering; *out_kept is the record, NULL if none is made. */
+clg_status memo_keep(plan_state *s, const lower_context *lc, const plan_choice *choice,
+                     node_lowering **out_kept);
+/* Places blocks in slabs as plan_place_blocks does, or as last time where sizes and lifetimes are
+ * the same. Does so for root segments only. */
+clg_status memo_place_blocks(plan_state *s, plan_block *blocks, size_t n_blocks,
+                             size_t align_bytes);
+void memo_block_free(struct memo_block *block);
+size_t memo_block_size_bytes(const struct memo_block *block); /* 0 for NULL */
+
+/* Returns, as bits, the outputs of node n that are computed in the memory of an input (in_place.c).
+ * The facts of its outputs and the memory of its inputs are set. */
+uint32_t in_place_find(const plan_state *s, const node *n);
+/* Gives such an output the memory of its input. */
+void in_place_set(plan_state *s, const node *n, uint32_t output);
+/* Returns whether v, output `output` of the plan, is in the memory of the input for which that was
+ * requested. */
+bool in_place_is_output(const plan_state *s, const plan_value *v, size_t output);
 
 /* Computes the dependencies between the steps of the segment (order.c). */
 clg_status order_steps(plan_state *s);

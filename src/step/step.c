@@ -195,6 +195,13 @@ step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, co
     return s;
 }
 
+double step_bytes(const step *s)
+{
+    if (s->kind == STEP_COPY) return 2.0 * (double)s->size_bytes;
+    if (s->kind == STEP_FILL) return (double)s->size_bytes;
+    return s->bytes;
+}
+
 /* ---- arguments and ranges -------------------------------------------------------------------- */
 
 #define FIRST_ARGS 8u /* capacity at first */

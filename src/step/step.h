@@ -136,9 +136,13 @@ typedef struct step {
     /* In a packing: the range of bytes of its input that this step accesses, so that a large input
      * can be transferred to the device in pieces. window_bytes 0: all of it. */
     size_t window_offset, window_bytes;
-    double flops, bytes; /* work done, for profiles; 0: not counted */
+    double flops, bytes; /* work of a kernel or GEMM; 0: not counted. step_bytes: of all kinds */
     struct step *next;
 } step;
+
+/* Returns the bytes of the ranges of memory that a step reads and writes, each counted once; 0: not
+ * counted. */
+double step_bytes(const step *s);
 
 /* A packed copy of an input, in the layout that the candidate's kernels need. A constant weight is
  * packed once for each weight and recipe; another input in each run, into scratch memory before the

@@ -137,6 +137,14 @@ static void rate_cells(const profile_rows *p, table *t, double flops, double byt
     number_cell(t, 100 * profile_of_peak(p, flops, bytes, us), "%");
 }
 
+/* Returns the bytes that the steps of a run access, as far as they are counted. */
+static double run_bytes(const profile_rows *p)
+{
+    double sum = 0;
+    for (size_t i = 0; i < p->n_steps; i++) sum += p->steps[i].bytes;
+    return sum;
+}
+
 static void print_text(const profile_rows *p)
 {
     static const char *const step_headers[] = {">step",  "node",     "operator", "kernel",  ">us",
@@ -165,8 +173,10 @@ static void print_text(const profile_rows *p)
     table_print(&t, stdout, 0);
     times host = p->host_ms, device = p->device_ms;
     (void)printf(
-        "\n%zu runs: median %.4g ms from host to host, %.4g ms on the device in %zu steps\n",
-        p->n_runs, times_stats(&host).median, times_stats(&device).median, p->n_steps);
+        "\n%zu runs: median %.4g ms from host to host, %.4g ms on the device in %zu steps, "
+        "which access %.3f MB\n",
+        p->n_runs, times_stats(&host).median, times_stats(&device).median, p->n_steps,
+        run_bytes(p) * 1e-6);
     (void)printf(
         "the device can do: %.0f GFLOP/s in fp32, %.1f GB/s of memory, a launch in %.1f us\n",
         p->peaks.fp32_gflops, p->peaks.memory_gbytes_per_s, p->peaks.launch_us);
@@ -174,9 +184,10 @@ static void print_text(const profile_rows *p)
 
 static json_t *rates_json(const profile_rows *p, double flops, double bytes, double us)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "us", us, "share", profile_share(p, us),
-                     "gflops_per_s", profile_rate(flops, us), "gbytes_per_s",
-                     profile_rate(bytes, us), "of_peak", profile_of_peak(p, flops, bytes, us));
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "us", us, "share", profile_share(p, us),
+                     "flops", flops, "bytes", bytes, "gflops_per_s", profile_rate(flops, us),
+                     "gbytes_per_s", profile_rate(bytes, us), "of_peak",
+                     profile_of_peak(p, flops, bytes, us));
 }
 
 /* Returns the names of all implementations of the step's node. */
@@ -216,13 +227,14 @@ static int print_json(const profile *profiled)
         (void)json_array_append_new(operators, json);
     }
     times host = p->host_ms, device = p->device_ms;
-    return output_json(json_pack(
-        "{s:o, s:o, s:s, s:I, s:f, s:f, s:{s:f, s:f, s:f}, s:o, s:o}", "model",
-        output_json_text(e->model_path), "device", output_json_text(engine_device_id(e)),
-        "precision", engine_precision(e->session), "runs", (json_int_t)p->n_runs, "latency_ms",
-        times_stats(&host).median, "device_ms", times_stats(&device).median, "peaks", "fp32_gflops",
-        p->peaks.fp32_gflops, "memory_gbytes_per_s", p->peaks.memory_gbytes_per_s, "launch_us",
-        p->peaks.launch_us, "steps", steps, "operators", operators));
+    return output_json(
+        json_pack("{s:o, s:o, s:s, s:I, s:f, s:f, s:f, s:{s:f, s:f, s:f}, s:o, s:o}", "model",
+                  output_json_text(e->model_path), "device", output_json_text(engine_device_id(e)),
+                  "precision", engine_precision(e->session), "runs", (json_int_t)p->n_runs,
+                  "latency_ms", times_stats(&host).median, "device_ms", times_stats(&device).median,
+                  "bytes_per_run", run_bytes(p), "peaks", "fp32_gflops", p->peaks.fp32_gflops,
+                  "memory_gbytes_per_s", p->peaks.memory_gbytes_per_s, "launch_us",
+                  p->peaks.launch_us, "steps", steps, "operators", operators));
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

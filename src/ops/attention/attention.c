@@ -85,6 +85,14 @@ static void addend_args(step_builder *b, step *s, bool given, const attention_ad
     for (int i = 0; i < 4; i++) step_arg_long(b, s, given ? a->strides[i] : 0);
 }
 
+/* Returns the number of keys that any query reads, of a head. */
+static int64_t seen_keys(const attention_job *j)
+{
+    const int64_t most =
+        j->causal != CAUSAL_NONE && j->window > 0 ? j->window + j->q_len - 1 : j->kv_len;
+    return most < j->kv_len ? most : j->kv_len;
+}
+
 static step *start_attention(lower_context *c, candidate *impl, const attention_job *j,
                              const attention_form *f, const attention_rows *y)
 {
@@ -110,8 +118,8 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
     STEP_INTS(b, s, j->offset, j->window);
     s->flops = 2.0 * (double)(j->batch * j->heads) * (double)j->q_len * (double)j->kv_len *
                (double)(j->d + j->dv);
-    s->bytes = (double)(j->batch * j->heads) * (double)(j->q_len + j->kv_len) *
-               (double)(j->d + j->dv) * (double)dtype_size(j->dtype);
+    s->bytes = (double)j->batch * (double)(j->d + j->dv) * (double)dtype_size(j->dtype) *
+               ((double)(j->heads * j->q_len) + (double)j->kv_heads * (double)seen_keys(j));
     return s;
 }
 
@@ -343,8 +351,8 @@ void attention_append_step(lower_context *c, candidate *impl, const attention_ap
                     prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_START=%d P_KEEP=%d",
                                  (int)dtype_size(a->dtype), lanes, a->has_lengths, a->keeps));
     STEP_INTS(b, s, a->batch * a->heads, a->heads, a->total, a->has_past ? a->past_len : 0,
-              a->count, a->d);
-    step_arg_buffer(b, s, a->has_past ? a->past : a->fresh.at, a->dtype);
+              a->count, a->d, a->in_place);
+    step_arg_buffer(b, s, a->has_past && !a->in_place ? a->past : a->fresh.at, a->dtype);
     rows_args(b, s, &a->fresh, a->dtype);
     step_arg_buffer(b, s, a->present, a->dtype);
     step_arg_buffer(b, s, a->has_lengths ? a->lengths : a->fresh.at,
@@ -352,9 +360,8 @@ void attention_append_step(lower_context *c, candidate *impl, const attention_ap
     const int64_t start = a->has_past && !a->at_front ? a->past_len : 0;
     step_arg_int(b, s, a->has_lengths ? a->length_add : start);
     step_arg_fault(b, s, STEP_FAULT_COUNT);
-    s->bytes = 2.0 * (double)(a->batch * a->heads) * (double)a->total * (double)a->d *
-               (double)dtype_size(a->dtype);
-    const int64_t n_positions = a->batch * a->heads * a->total;
+    const int64_t n_positions = a->batch * a->heads * (a->in_place ? a->count : a->total);
+    s->bytes = 2.0 * (double)n_positions * (double)a->d * (double)dtype_size(a->dtype);
     const uint64_t across = simd ? 1 : work_power_of_two(a->d, 64);
     work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, n_positions, simd ? 16 : 64 / across);
     keep_append(c, impl, a);

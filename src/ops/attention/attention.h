@@ -99,11 +99,12 @@ void attention_scores_step(lower_context *c, candidate *impl, const attention_jo
 /* An append of `count` new keys or values per head, `fresh`, to those of `past`, [batch, heads,
  * past_len, d]. The result, `present`, is [batch, heads, total, d]. The new ones begin at position
  * lengths[b] + length_add - count; without lengths at past_len, or at 0 if at_front or without a
- * past. keeps: elements of the past at positions after the new ones are copied too. */
+ * past. keeps: elements of the past at positions after the new ones are copied too.
+ * in_place: `present` is the memory of `past`, in which only the new ones are written. */
 typedef struct attention_append {
     clg_dtype dtype;
     int64_t batch, heads, total, past_len, count, d;
-    bool has_past, has_lengths, keeps, at_front;
+    bool has_past, has_lengths, keeps, at_front, in_place;
     operand past, present, lengths; /* lengths: int32 */
     attention_rows fresh;
     int64_t length_add;

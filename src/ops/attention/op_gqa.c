@@ -229,7 +229,8 @@ static attention_rows grow(lower_context *c, candidate *impl, const gqa_sizes *s
                           .past = operand_input(past),
                           .lengths = operand_input(SEQLENS),
                           .fresh = fresh,
-                          .length_add = 1};
+                          .length_add = 1,
+                          .in_place = lower_is_in_place(c, present)};
     a.present = work_output_or_scratch(c, impl, present,
                                        bytes_of(c, s->batch * s->kv_heads * s->present_len * s->d));
     attention_append_step(c, impl, &a);
@@ -328,6 +329,7 @@ const op_row op_rows_gqa[] = {
      .attributes = attributes,
      .check = gqa_check,
      .infer = gqa_infer,
-     .lower = gqa_lower},
+     .lower = gqa_lower,
+     OP_IN_PLACE(2, {1, PAST_KEY}, {2, PAST_VALUE})}, /* past has room for all positions */
 };
 const size_t n_op_rows_gqa = sizeof op_rows_gqa / sizeof *op_rows_gqa;

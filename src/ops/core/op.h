@@ -132,6 +132,9 @@ typedef struct lower_context {
     /* Offset in elements at which output 0 contains input i unchanged, or -1 (preset). The planner
      * may have the input written there directly, and omit the candidate's steps that copy it. */
     int64_t *joins;
+    /* Bit o: output o is in the memory of its input of op_row.in_place, and only what changes is to
+     * be written. */
+    uint32_t in_place;
     /* What the candidates' attention kernels compute, or NULL; the appends to caches, a list. */
     const struct attention_job *attention;
     const struct attention_append *appends;
@@ -148,6 +151,11 @@ clg_status lower_error(const lower_context *c, clg_status status, const char *fo
     CLG_PRINTF(3, 4);
 /* Returns whether to use kernels for CPUs (SIMD class), not those for GPUs (SIMT class). */
 bool lower_is_simd(const lower_context *c);
+/* Returns whether output o is in the memory of its input (lower_context.in_place). */
+static inline bool lower_is_in_place(const lower_context *c, uint32_t o)
+{
+    return o < 32 && (c->in_place >> o & 1u) != 0;
+}
 /* Returns whether the operator's lower accepts input i with its strides, dense or not. */
 bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const shape *output);
 
@@ -243,6 +251,12 @@ typedef struct op_control {
     op_control_kind kind;
 } op_control;
 
+/* An output that may be in the memory of an input of the same dtype and shape. */
+typedef struct op_in_place {
+    uint8_t output, input;
+} op_in_place;
+#define OP_MAX_IN_PLACE 2
+
 /* An entry of the operator table: one operator for a range of opset versions. */
 struct op_row {
     const char *name;     /* ONNX's op_type */
@@ -275,6 +289,13 @@ struct op_row {
     bool (*takes_strided)(size_t i, const lower_operand *input, const shape *output);
     /* Adds candidates or makes views. NULL: the operator exists only in shape arithmetic. */
     clg_status (*lower)(lower_context *c);
+    /* Outputs that lower can compute in the memory of an input, whose other elements then stay as
+     * they are (lower_context.in_place): n_in_place pairs. The planner decides. */
+    op_in_place in_place[OP_MAX_IN_PLACE];
+    uint8_t n_in_place;
+    /* Returns whether a node computes elements from what was in their place, so that computing it
+     * twice in place is not computing it once. NULL: none does. */
+    bool (*accumulates)(const node *n);
     /* Used instead of lower if the size of an output depends on data on the device: an array of two
      * entries, executed in sequence. stages[0] computes the size: it has the operator's inputs, and
      * outputs of known shapes. stages[1] has max_inputs inputs (VALUE_NONE for omitted ones),
@@ -295,6 +316,9 @@ struct op_row {
     .min_inputs = (min), .max_inputs = (max), .input_types = (letters)
 #define OP_OUTPUTS(min, max, letters)                                                              \
     .min_outputs = (min), .max_outputs = (max), .output_types = (letters)
+
+/* Sets an entry's pairs of output and input: OP_IN_PLACE(1, {0, 0}). */
+#define OP_IN_PLACE(n, ...) .n_in_place = (n), .in_place = {__VA_ARGS__}
 
 /* The entries of a file op_<family>.c. */
 typedef struct op_family {

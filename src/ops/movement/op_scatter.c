@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lowers ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: copies the data,
- * then writes updates into the copy (cl/movement/scatter.cl). Reductions apply updates in their
- * order, so that results are bit-identical in each run.
+ * then writes updates into the copy (cl/movement/scatter.cl); in place, writes them into the data.
+ * Reductions apply updates in their order, so that results are bit-identical in each run.
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/grad/grad_rule.h"
@@ -62,7 +62,10 @@ static clg_status check_reduced(const lower_context *c, clg_dtype dtype)
     return work_check_dtype(c, dtype);
 }
 
-/* Appends the copy of the data to the output, and starts the step that writes the updates. */
+static bool scatter_accumulates(const node *n) { return find_reduction(n) != REDUCE_NONE; }
+
+/* Appends the copy of the data to the output, unless that is in its memory, and starts the step
+ * that writes the updates. */
 static clg_status start_step(lower_context *c, const char *entry, int rank, scatter_reduction r,
                              scatter_step *out)
 {
@@ -74,7 +77,8 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
     if (!dtype_bytes(dtype, n, &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
     candidate *impl = step_candidate(&c->build, entry);
-    (void)step_copy(&c->build, impl, operand_input(0), operand_output(0), size_bytes);
+    if (!lower_is_in_place(c, 0))
+        (void)step_copy(&c->build, impl, operand_input(0), operand_output(0), size_bytes);
     out->wide_index = n > max;
     for (size_t i = 1; i < c->n_inputs; i++)
         out->wide_index =
@@ -364,7 +368,9 @@ static const op_attribute tensor_24[] = {
 static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
-#define SCATTER OP_INPUTS(3, 3, "TIT"), OP_OUTPUTS(1, 1, "T")
+#define SCATTER                                                                                    \
+    OP_INPUTS(3, 3, "TIT"), OP_OUTPUTS(1, 1, "T"), .accumulates = scatter_accumulates,             \
+                                                   OP_IN_PLACE(1, {0, 0})
 #define ELEMENTS                                                                                   \
     SCATTER, .types = types, .infer = elements_infer,                                              \
              .batch = BATCH_BY(batch_pass_gather_elements, 7), .lower = elements_lower
@@ -418,6 +424,7 @@ const op_row op_rows_scatter[] = {
      .types = types64,
      .attributes = tensor_24,
      .infer = tensor_infer,
-     .lower = tensor_lower},
+     .lower = tensor_lower,
+     OP_IN_PLACE(1, {0, 0})},
 };
 const size_t n_op_rows_scatter = sizeof op_rows_scatter / sizeof op_rows_scatter[0];

@@ -43,7 +43,7 @@ typedef struct ahead {
     ocl_launch *launches;
     size_t n_launches, launches_capacity;
     const plan_segment *segment;
-    const value_fact *inputs;
+    exec_request wanted;
 } ahead;
 
 /* ---- the dry plan ---------------------------------------------------------------------------- */
@@ -91,18 +91,20 @@ static clg_status plan_dry(ahead *a, const plan_context *context, plan **out_pla
     c.owner = (plan_owner){a, note_packing};
     c.validator.check = NULL;
     c.notes_choices = false;
+    c.memo = NULL; /* its packings have other indices */
     bool *needed = memory_zalloc(c.graph->n_inputs + 1, sizeof *needed);
     if (!needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    const clg_status status = plan_create(&c, a->inputs, needed, out_plan);
+    const clg_status status =
+        plan_create(&c, a->wanted.inputs, a->wanted.in_place, needed, out_plan);
     for (size_t i = 0; i < c.graph->n_inputs; i++) a->exec->host_inputs[i] |= needed[i];
     memory_free(needed);
     return status;
 }
 
-clg_status exec_make_dry_plan(session_exec *e, const plan_context *context,
-                              const value_fact *inputs, uint64_t *out_packed_bytes, plan **out_plan)
+clg_status exec_make_dry_plan(session_exec *e, const plan_context *context, exec_request wanted,
+                              uint64_t *out_packed_bytes, plan **out_plan)
 {
-    ahead a = {.exec = e, .inputs = inputs};
+    ahead a = {.exec = e, .wanted = wanted};
     const clg_status status = plan_dry(&a, context, out_plan);
     if (out_packed_bytes) *out_packed_bytes = a.packed_bytes;
     hash_map_deinit(&a.packed_keys);
@@ -118,7 +120,7 @@ static size_t place_bytes(const ahead *a, place_kind kind, uint32_t index)
     const plan_segment *s = a->segment;
     switch (kind) {
     case PLACE_SLAB: return s->slab_bytes[index];
-    case PLACE_INPUT: return fact_bytes(&a->inputs[index]);
+    case PLACE_INPUT: return fact_bytes(&a->wanted.inputs[index]);
     case PLACE_OUTPUT: return s->output_bytes[index] == PLAN_NO_OUTPUT ? 0 : s->output_bytes[index];
     case PLACE_WEIGHT: return fact_bytes(&a->exec->weights[index]);
     case PLACE_PACKED: return a->packed[index].packed_bytes;
@@ -237,7 +239,7 @@ static clg_status compile(ahead *a, const plan *p)
 
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
 {
-    ahead a = {.exec = e, .inputs = inputs};
+    ahead a = {.exec = e, .wanted = {inputs, NULL}};
     plan *p = NULL;
     clg_status status = plan_dry(&a, &e->planning, &p);
     if (status == CLG_OK && p) status = compile(&a, p);

@@ -93,13 +93,13 @@ static void add_outputs(const plan_segment *s, size_t n_outputs, memory_needs *n
         if (s->output_bytes[i] != PLAN_NO_OUTPUT) add(&needs->outputs, s->output_bytes[i]);
 }
 
-clg_status exec_check_plan(session_exec *e, const value_fact *inputs)
+clg_status exec_check_plan(session_exec *e, exec_request wanted)
 {
     plan *p;
     uint64_t packed_bytes;
     memory_needs needs = {.model = memory_budget_used(e->model->budget)};
     if (!e->budget) return CLG_OK;
-    CLG_TRY(exec_make_dry_plan(e, &e->planning, inputs, &packed_bytes, &p));
+    CLG_TRY(exec_make_dry_plan(e, &e->planning, wanted, &packed_bytes, &p));
     if (!p) return CLG_OK; /* contents of inputs are needed first */
     needs.weights = exec_weight_bytes(e);
     add(&needs.weights, packed_bytes);
@@ -128,7 +128,7 @@ clg_status exec_check_init(session_exec *e, const plan_context *context, uint64_
     plan *p;
     uint64_t packed_bytes;
     memory_needs needs = {.model = memory_budget_used(e->model->budget)};
-    CLG_TRY(exec_make_dry_plan(e, context, NULL, &packed_bytes, &p));
+    CLG_TRY(exec_make_dry_plan(e, context, (exec_request){0}, &packed_bytes, &p));
     if (!p) return CLG_OK;
     add_outputs(p->root, context->n_outputs, &needs);
     add(kept_bytes, needs.outputs);

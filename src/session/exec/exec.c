@@ -212,6 +212,7 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
         .choices = e->choices,
         .notes_choices = e->context->profiling};
     CLG_TRY(exec_find_init(e));
+    CLG_TRY(exec_find_in_place(e));
     if (progress && !progress(user, "computing constants", 1, 2))
         return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
     return exec_run_init(e);
@@ -226,6 +227,7 @@ static void exec_destroy(session_exec *e)
         plan_free(p);
         p = next;
     }
+    plan_memo_free(e->planning.memo);
     hash_map_deinit(&e->passed);
     step_texts_deinit(&e->texts);
     exec_free_weights(e);
@@ -378,19 +380,25 @@ void exec_free(session_exec *e)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-static bool same_inputs(const plan *p, const value_fact *inputs)
+static uint32_t in_place_at(const uint32_t *in_place, size_t input)
 {
-    for (size_t i = 0; i < p->n_inputs; i++) {
-        if (!aggregate_equal(&p->inputs[i], &inputs[i])) return false;
-    }
+    return in_place ? in_place[input] : PLAN_APART;
+}
+
+static bool is_for(const plan *p, exec_request wanted)
+{
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (in_place_at(p->in_place, i) != in_place_at(wanted.in_place, i) ||
+            !aggregate_equal(&p->inputs[i], &wanted.inputs[i]))
+            return false;
     return true;
 }
 
-static plan *find_plan(session_exec *e, const value_fact *inputs)
+static plan *find_plan(session_exec *e, exec_request wanted)
 {
     for (plan **link = &e->plans; *link; link = &(*link)->next) {
         plan *p = *link;
-        if (!same_inputs(p, inputs)) continue;
+        if (!is_for(p, wanted)) continue;
         *link = p->next;
         p->next = e->plans;
         e->plans = p;
@@ -414,7 +422,7 @@ static void drop_old_plans(session_exec *e)
     }
 }
 
-static clg_status make_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
+static clg_status make_plan(session_exec *e, exec_request wanted, plan **out_plan)
 {
     bool needed[256] = {false};
     bool *needs = needed, *allocated = NULL;
@@ -422,9 +430,13 @@ static clg_status make_plan(session_exec *e, const value_fact *inputs, plan **ou
         needs = allocated = memory_zalloc(e->graph->n_inputs, sizeof(bool));
         if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    e->ahead_of = ocl_has_helper(e->context->ocl) ? inputs : NULL;
-    clg_status status = exec_check_plan(e, inputs);
-    if (status == CLG_OK) status = plan_create(&e->planning, inputs, needs, out_plan);
+    /* With the second plan, more are likely to follow. */
+    if (e->n_plans > 0 && !e->planning.memo)
+        CLG_TRY(plan_memo_create(e->graph, &e->planning.memo));
+    e->ahead_of = ocl_has_helper(e->context->ocl) ? wanted.inputs : NULL;
+    clg_status status = exec_check_plan(e, wanted);
+    if (status == CLG_OK)
+        status = plan_create(&e->planning, wanted.inputs, wanted.in_place, needs, out_plan);
     e->ahead_of = NULL;
     if (status == CLG_OK && !*out_plan)
         for (size_t i = 0; i < e->graph->n_inputs; i++) e->host_inputs[i] |= needs[i];
@@ -432,15 +444,15 @@ static clg_status make_plan(session_exec *e, const value_fact *inputs, plan **ou
     return status;
 }
 
-clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
+clg_status exec_plan(session_exec *e, exec_request wanted, plan **out_plan)
 {
     clg_status status = CLG_OK;
     *out_plan = NULL;
     const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     mutex_lock(&e->plan_lock);
-    plan *p = find_plan(e, inputs);
+    plan *p = find_plan(e, wanted);
     if (!p) {
-        status = make_plan(e, inputs, &p);
+        status = make_plan(e, wanted, &p);
         exec_end_planning(e);
         if (p) {
             p->next = e->plans;
@@ -464,13 +476,13 @@ plan *exec_last_plan(session_exec *e)
     return p;
 }
 
-clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan)
+clg_status exec_plan_dry(session_exec *e, exec_request wanted, plan **out_plan)
 {
     *out_plan = NULL;
     mutex_lock(&e->plan_lock);
-    plan *p = find_plan(e, inputs);
+    plan *p = find_plan(e, wanted);
     const clg_status status =
-        p ? CLG_OK : exec_make_dry_plan(e, &e->planning, inputs, NULL, out_plan);
+        p ? CLG_OK : exec_make_dry_plan(e, &e->planning, wanted, NULL, out_plan);
     if (p) *out_plan = plan_retain(p);
     mutex_unlock(&e->plan_lock);
     return status;
@@ -485,6 +497,7 @@ void exec_forget_plans(session_exec *e)
         plan_free(old);
     }
     e->n_plans = 0;
+    plan_memo_clear(e->planning.memo);
     mutex_unlock(&e->plan_lock);
 }
 

@@ -67,9 +67,11 @@ typedef struct session_exec {
     value_fact *weights;    /* facts of constants and results of the init plan, by value_id */
     value_id *init_outputs; /* results of the init plan that other nodes use */
     size_t n_init_outputs;
-    node_id *init_parts;   /* by node: the first node of its connected component (init.c) */
-    uint8_t *n_readers;    /* by value_id: consumers; 2: several, a graph output, a capture */
-    plan_context planning; /* for all plans of this exec */
+    node_id *init_parts; /* by node: the first node of its connected component (init.c) */
+    uint8_t *n_readers;  /* by value_id: consumers; 2: several, a graph output, a capture */
+    /* by input: the output that may be computed in its memory, or PLAN_APART (exec_in_place.c) */
+    uint32_t *in_place;
+    plan_context planning;        /* for all plans of this exec */
     struct tuning_table *choices; /* the context's when the exec was created; a reference */
     step_texts texts;             /* texts of kernels in plans */
     /* candidates that passed their self-tests, by selftest_variant_addresses of texts in `texts`;
@@ -109,24 +111,29 @@ clg_status exec_get(device_context *context, clg_model *model, const exec_option
 session_exec *exec_retain(session_exec *e);
 void exec_free(session_exec *e);
 
-/* Sets *out_plan to a reference to the plan for these input facts (one per input of the graph), or
- * to NULL with CLG_OK if the elements of more inputs are needed (exec_needs_content): call again
- * with these known. */
-clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
+/* What a plan is for: the inputs' facts, one per input of the graph, and the outputs that are
+ * requested in their memory (plan.in_place; NULL: none). */
+typedef struct exec_request {
+    const value_fact *inputs;
+    const uint32_t *in_place;
+} exec_request;
+
+/* Sets *out_plan to a reference to the plan for a request, or to NULL with CLG_OK if the elements
+ * of more inputs are needed (exec_needs_content): call again with these known. */
+clg_status exec_plan(session_exec *e, exec_request wanted, plan **out_plan);
 /* Returns a reference to the plan that was used last; NULL if there is none. */
 plan *exec_last_plan(session_exec *e);
 /* As exec_plan, for a plan that is only looked at: nothing is tested, packed or kept, so that
  * nothing is compiled. The plan that a run makes may differ where a test fails. */
-clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan);
+clg_status exec_plan_dry(session_exec *e, exec_request wanted, plan **out_plan);
 /* Makes such a plan of a plan_context, which may be the exec's own (compile_ahead.c). Call with
  * plan_lock held. *out_packed_bytes (may be NULL): of the weights that it would pack and that are
  * not packed yet. */
-clg_status exec_make_dry_plan(session_exec *e, const plan_context *context,
-                              const value_fact *inputs, uint64_t *out_packed_bytes,
-                              plan **out_plan);
-/* Return LIMIT if a plan for these inputs, or a segment, needs more memory than max_memory_bytes
+clg_status exec_make_dry_plan(session_exec *e, const plan_context *context, exec_request wanted,
+                              uint64_t *out_packed_bytes, plan **out_plan);
+/* Return LIMIT if a plan for this request, or a segment, needs more memory than max_memory_bytes
  * (estimate.c). Call with plan_lock held. */
-clg_status exec_check_plan(session_exec *e, const value_fact *inputs);
+clg_status exec_check_plan(session_exec *e, exec_request wanted);
 clg_status exec_check_segment(session_exec *e, const plan_segment *segment);
 /* As exec_check_plan, for a part of the init plan. *kept_bytes: of the results of earlier parts, to
  * which those of this one are added. The exec must have a budget. */
@@ -192,6 +199,9 @@ void exec_end_planning(session_exec *e);
 /* Finds the nodes that depend on constants only, the values to keep of them, and their parts
  * (init.c). */
 clg_status exec_find_init(session_exec *e);
+/* Finds the outputs that may be computed in the memory of inputs (exec_in_place.c); after
+ * exec_find_init. */
+clg_status exec_find_in_place(session_exec *e);
 /* Plans and runs those nodes, and keeps the results as weights. */
 clg_status exec_run_init(session_exec *e);
 /* Recomputes result v of the init plan, and the other released results of its part, which are

@@ -291,7 +291,7 @@ static clg_status run_part(session_exec *e, const bool *mask, const value_fact *
     plan *p = NULL;
     plan_segment *last = NULL;
     frame *f = NULL;
-    clg_status status = plan_create(&c, NULL, NULL, &p);
+    clg_status status = plan_create(&c, NULL, NULL, NULL, &p);
     if (status == CLG_OK) status = frame_create(e, 0, n_outputs, &of_init_plan, &f);
     if (status == CLG_OK) status = run_segments(&c, f, p, &last);
     for (size_t i = 0; status == CLG_OK && i < n_outputs; i++) status = keep_result(e, f, last, i);

@@ -122,9 +122,46 @@ static clg_status aggregate_fact(run_state *r, size_t i)
     return v ? fact_of(r, v, false, &r->facts[i]) : CLG_OK;
 }
 
+/* Returns whether the caller bound output `output` to the very memory of input i, its value in
+ * device memory, which no other input uses. */
+static bool is_bound_onto(const run_state *r, size_t i, uint32_t output)
+{
+    const clg_session *s = r->session;
+    const device_context *context = s->exec->context;
+    const clg_value *v = s->inputs[i].value, *bound = s->outputs[output].bound;
+    const ocl_buffer *b = v && bound ? context_value_buffer(context, bound) : NULL;
+    const ocl_buffer *own = b ? context_value_buffer(context, v) : NULL;
+    if (!own || ocl_buffer_handle(own) != ocl_buffer_handle(b) ||
+        v->offset_bytes != bound->offset_bytes || v->size_bytes != bound->size_bytes)
+        return false;
+    for (size_t k = 0; k < s->n_inputs; k++) {
+        const clg_value *other = k == i ? NULL : s->inputs[k].value;
+        const ocl_buffer *memory = other ? context_value_buffer(context, other) : NULL;
+        if (memory && ocl_buffer_handle(memory) == ocl_buffer_handle(b) &&
+            other->offset_bytes < v->offset_bytes + v->size_bytes &&
+            v->offset_bytes < other->offset_bytes + other->size_bytes)
+            return false;
+    }
+    return true;
+}
+
+/* Requests the outputs that may be computed in the memory of inputs: linked ones, whose memory the
+ * input's is afterwards anyway, and those that the caller bound there. */
+static void request_in_place(run_state *r)
+{
+    const clg_session *s = r->session;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        const uint32_t output = s->exec->in_place[i];
+        const bool wanted =
+            output != PLAN_APART && (s->inputs[i].link == output || is_bound_onto(r, i, output));
+        r->in_place[i] = wanted ? output : PLAN_APART;
+    }
+}
+
 clg_status run_find_plan(run_state *r)
 {
     clg_session *s = r->session;
+    request_in_place(r);
     for (size_t i = 0; i < s->n_inputs; i++) {
         if (session_input_port(s, i)->kind != CLG_VALUE_TENSOR) {
             CLG_TRY(aggregate_fact(r, i));
@@ -138,7 +175,8 @@ clg_status run_find_plan(run_state *r)
             if (!r->facts[i].known &&
                 (r->facts[i].dtype == CLG_STRING || exec_needs_content(s->exec, i)))
                 CLG_TRY(know_content(r, i));
-        CLG_TRY((r->is_dry ? exec_plan_dry : exec_plan)(s->exec, r->facts, &r->plan));
+        const exec_request wanted = {r->facts, r->in_place};
+        CLG_TRY((r->is_dry ? exec_plan_dry : exec_plan)(s->exec, wanted, &r->plan));
     }
     return r->plan ? CLG_OK
                    : error_set(CLG_ERROR_INTERNAL, "planning requests contents without end");
@@ -266,7 +304,8 @@ static clg_status bind_input(run_state *r, size_t i)
     }
     const void *data = value_host_data(in->value);
     if (!data) return bind_foreign_context(r, i, in->value, size_bytes);
-    if (run_reads_in_place(s->exec, r->facts[i].dtype, data, size_bytes, &before))
+    if (r->in_place[i] == PLAN_APART &&
+        run_reads_in_place(s->exec, r->facts[i].dtype, data, size_bytes, &before))
         return zero_copy_input(r, i, data, size_bytes, before);
     CLG_TRY(frame_reserve(s->frame, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     return ocl_queue_write(s->frame->queue, m->buffer, 0, data, size_bytes, false);
@@ -285,8 +324,46 @@ clg_status run_remap_inputs(run_state *r)
     return CLG_OK;
 }
 
+/* Replaces the memory of input i, in which the run may compute an output, by a copy if anything
+ * else has it: the caller, through a value, or a later run, in a preparation. */
+static clg_status make_private(run_state *r, size_t i)
+{
+    frame *f = r->session->frame;
+    const session_input *in = &r->session->inputs[i];
+    frame_memory *m = &f->inputs[i];
+    const bool is_real = r->mode == RUN_FOR_REAL, is_kept = !is_real && (in->carried || in->filled);
+    size_t size_bytes;
+    ocl_buffer *copy;
+    if ((is_real && r->session->outputs[r->in_place[i]].bound) || !m->buffer ||
+        (!is_kept && !m->foreign && !ocl_buffer_is_shared(m->buffer)))
+        return CLG_OK;
+    CLG_TRY(tensor_bytes_of(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
+    if (is_kept && !r->kept) {
+        r->kept = memory_zalloc(r->session->n_inputs + 1, sizeof *r->kept);
+        if (!r->kept) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    CLG_TRY(frame_create_buffer(f, size_bytes, size_bytes, OCL_BUFFER_HOST_VISIBLE, &copy));
+    const clg_status status =
+        size_bytes ? ocl_queue_copy(f->queue, m->buffer, m->offset_bytes, copy, 0, size_bytes)
+                   : CLG_OK;
+    if (status != CLG_OK) {
+        ocl_buffer_free(copy);
+        return status;
+    }
+    if (is_kept) {
+        r->kept[i] = *m;
+        *m = (frame_memory){0};
+    }
+    frame_drop(f, m);
+    m->buffer = copy;
+    return CLG_OK;
+}
+
 clg_status run_bind_inputs(run_state *r)
 {
-    for (size_t i = 0; i < r->session->n_inputs; i++) CLG_TRY(bind_input(r, i));
+    for (size_t i = 0; i < r->session->n_inputs; i++) {
+        CLG_TRY(bind_input(r, i));
+        if (r->in_place[i] != PLAN_APART) CLG_TRY(make_private(r, i));
+    }
     return CLG_OK;
 }

@@ -129,6 +129,12 @@ static clg_status reserve_output(run_state *r, size_t i, size_t size_bytes)
                                                                     : OCL_BUFFER_HOST_VISIBLE);
 }
 
+/* Releases memory that runs used which were not in place. */
+static void drop_unused(frame *f, frame_memory *m)
+{
+    if (m->buffer) frame_drop(f, m);
+}
+
 clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
 {
     clg_session *s = r->session;
@@ -136,6 +142,8 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
         const clg_value *bound = r->mode == RUN_FOR_REAL ? s->outputs[i].bound : NULL;
         size_t size_bytes = segment->output_bytes[i];
         if (bound && segment->last) CLG_TRY(check_bound(s, i, &segment->outputs[i]));
+        if (segment->last && segment->outputs[i].place.kind == PLACE_INPUT)
+            drop_unused(s->frame, &s->frame->outputs[i]);
         if (size_bytes == PLAN_NO_OUTPUT) continue;
         if (bound && bound->size_bytes != size_bytes)
             return error_set(CLG_ERROR_SHAPE,
@@ -331,7 +339,8 @@ static clg_status read_into_call(run_state *r, size_t i, const plan_port *port, 
 {
     clg_session *s = r->session;
     session_output *out = &s->outputs[i];
-    const frame_memory *m = &s->frame->outputs[i];
+    const frame_memory *m = port->place.kind == PLACE_INPUT ? &s->frame->inputs[port->place.index]
+                                                            : &s->frame->outputs[i];
     out->in_call_data = true;
     if (port->known) {
         memcpy(out->call->data, port->known->data, size_bytes);
@@ -400,7 +409,8 @@ static clg_status make_host_value(run_state *r, size_t i)
     return t ? value_create_host(t, &out->host) : CLG_OK;
 }
 
-/* Makes output i of this run available, and hands its memory to the input that is linked to it. */
+/* Makes output i of this run available, and hands its memory to the input that is linked to it,
+ * unless it was computed there. */
 static void publish_output(run_state *r, size_t i)
 {
     clg_session *s = r->session;
@@ -413,7 +423,8 @@ static void publish_output(run_state *r, size_t i)
     out->valid = port->kind != CLG_VALUE_TENSOR || port->dtype != CLG_DTYPE_NONE;
     if (out->link == SIZE_MAX) return;
     session_input *in = &s->inputs[out->link];
-    frame_swap(s->frame, &s->frame->outputs[i], &s->frame->inputs[out->link]);
+    if (port->place.kind != PLACE_INPUT) /* else it is in the input's memory */
+        frame_swap(s->frame, &s->frame->outputs[i], &s->frame->inputs[out->link]);
     in->carried = true;
     in->filled = false;
     in->carried_dims = port->dims;

@@ -57,10 +57,7 @@ static double count_groups(const step *s)
 
 static double estimate_ns(const launch_limit *l, const step *s)
 {
-    double bytes = s->bytes;
-    if (s->kind == STEP_COPY) bytes = 2.0 * (double)s->size_bytes;
-    if (s->kind == STEP_FILL) bytes = (double)s->size_bytes;
-    return rates_time_ns(&l->budget.rates, s->flops, bytes, count_groups(s));
+    return rates_time_ns(&l->budget.rates, s->flops, step_bytes(s), count_groups(s));
 }
 
 double launch_limit_time_ns(const launch_limit *l, const step *s)

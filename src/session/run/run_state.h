@@ -16,8 +16,12 @@ typedef enum run_mode {
 typedef struct run_state {
     clg_session *session;
     run_mode mode;
-    bool is_dry;             /* the plan is only looked at (exec_plan_dry) */
-    value_fact *facts;       /* one per input */
+    bool is_dry;        /* the plan is only looked at (exec_plan_dry) */
+    value_fact *facts;  /* one per input */
+    uint32_t *in_place; /* by input: the output requested in its memory, as plan.in_place */
+    /* By input: memory whose contents a preparation must not change, while a copy is in its place;
+     * NULL before there is one. */
+    frame_memory *kept;
     plan *plan;              /* a reference */
     plan_segment *segment;   /* the last one reached; a reference, which keeps its ancestors too */
     frame_segment *prepared; /* what the frame has prepared for it */

@@ -202,7 +202,7 @@ static void fill_profile(const clg_session *s, const plan_step *what, clg_step_p
     out->kernel =
         what->what->kind == STEP_KERNEL ? what->what->kernel.entry : kinds[what->what->kind];
     out->flops += what->what->flops;
-    out->bytes += what->what->bytes;
+    out->bytes += step_bytes(what->what);
 }
 
 /* Stores the profile of the run. The times of a step's commands are added up, since CLBlast
@@ -332,14 +332,30 @@ clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run)
 {
     *out_run = (run_state){.session = s, .mode = mode};
     out_run->facts = memory_zalloc(s->n_inputs + 1, sizeof *out_run->facts);
+    out_run->in_place = memory_zalloc(s->n_inputs + 1, sizeof *out_run->in_place);
     out_run->pending = memory_zalloc(s->n_outputs + 1, sizeof *out_run->pending);
     out_run->wholes = memory_zalloc(s->n_outputs + 1, sizeof *out_run->wholes);
-    return out_run->facts && out_run->pending && out_run->wholes ? CLG_OK
-                                                                 : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return out_run->facts && out_run->in_place && out_run->pending && out_run->wholes
+               ? CLG_OK
+               : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+/* Puts back the memory of inputs that a preparation worked on copies of. */
+static void put_back(run_state *r)
+{
+    frame *f = r->session->frame;
+    for (size_t i = 0; r->kept && i < r->session->n_inputs; i++) {
+        if (!r->kept[i].buffer) continue;
+        frame_drop(f, &f->inputs[i]);
+        f->inputs[i] = r->kept[i];
+        frame_touch(f, &f->inputs[i]);
+    }
+    memory_free(r->kept);
 }
 
 void run_end(run_state *r)
 {
+    put_back(r);
     for (size_t i = 0; i < r->session->n_inputs; i++) {
         tensor_free(r->session->inputs[i].content);
         r->session->inputs[i].content = NULL;
@@ -358,6 +374,7 @@ void run_end(run_state *r)
     plan_free(r->plan);
     arena_deinit(&r->memory);
     memory_free(r->facts);
+    memory_free(r->in_place);
     memory_free(r->pending);
 }
 

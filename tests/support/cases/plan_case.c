@@ -160,7 +160,7 @@ clg_status plan_case_try(plan_case *k)
 {
     if (!k->weights) plan_case_ready(k);
     plan_free(k->plan);
-    return plan_create(&k->c, k->inputs, k->needed, &k->plan);
+    return plan_create(&k->c, k->inputs, k->in_place, k->needed, &k->plan);
 }
 
 void plan_case_plan(plan_case *k)

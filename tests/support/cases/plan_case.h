@@ -27,6 +27,7 @@ typedef struct plan_case {
     bool *node_is_init;
     value_id outputs[PLAN_CASE_OUTPUTS];
     value_fact inputs[PLAN_CASE_INPUTS]; /* facts for planning; `known` is not owned */
+    const uint32_t *in_place;            /* plan.in_place; NULL: none */
     bool needed[PLAN_CASE_INPUTS];       /* inputs whose elements the last plan_create requested */
     size_t n_packed;                     /* number of calls that packed a weight */
     size_t n_names;

@@ -80,7 +80,7 @@ static clg_status plan_all(void *user)
     plan_case *k = user;
     plan *p = NULL;
     bool needed[PLAN_CASE_INPUTS];
-    clg_status status = plan_create(&k->c, k->inputs, needed, &p);
+    clg_status status = plan_create(&k->c, k->inputs, NULL, needed, &p);
     plan_segment *at = status == CLG_OK ? plan_segment_retain(p->root) : NULL;
     while (status == CLG_OK && !at->last) {
         tensor *contents[OP_MAX_INTS] = {NULL};
