@@ -50,12 +50,10 @@ class Clgraph(ConanFile):
         cmake_layout(self)
 
     def system_requirements(self):
-        Apt(self).install(
-            ["libclblast-dev", "libjansson-dev", "libjpeg-dev", "libopenjp2-7-dev", "libpcre2-dev"]
-            + ["libpng-dev", "libstb-dev", "libtiff-dev", "libwebp-dev", "libxxhash-dev"]
-            + ["opencl-headers", "pkg-config", "zlib1g-dev"],
-            check=True,
-        )
+        packages = "libclblast-dev libjansson-dev libjpeg-dev libopenjp2-7-dev libpcre2-dev libpng-dev "
+        packages += "libstb-dev libtiff-dev libutf8proc-dev libwebp-dev libxxhash-dev "
+        packages += "opencl-headers pkg-config zlib1g-dev"
+        Apt(self).install(packages.split(), check=True)
 
     def build(self):
         cmake = CMake(self)
@@ -78,4 +76,4 @@ class Clgraph(ConanFile):
         self.cpp_info.set_property("cmake_target_name", "clgraph::clgraph")
         self.cpp_info.set_property("pkg_config_name", "clgraph")
         if not self.options.shared:
-            self.cpp_info.system_libs = ["pcre2-8", "z", "pthread", "dl", "m"]
+            self.cpp_info.system_libs = "pcre2-8 jansson utf8proc z pthread dl m".split()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Everything that is not ours, each found in one place. Nothing is downloaded, nothing is copied
-# into the tree. Headers alone: OpenCL, CLBlast, xxHash. Linked: PCRE2, zlib, jansson, stb, cmocka,
-# and libjpeg, libpng, libwebp, libtiff and openjpeg where they are there.
+# into the tree. Headers alone: OpenCL, CLBlast, xxHash. Linked: PCRE2, zlib, jansson, utf8proc, stb,
+# cmocka, and libjpeg, libpng, libwebp, libtiff and openjpeg where they are there.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -34,10 +34,9 @@ clg_find_header(clg_opencl_headers CL/cl.h opencl-headers)
 clg_find_header(clg_clblast_headers clblast_c.h libclblast-dev)
 clg_find_header(clg_xxhash_headers xxhash.h libxxhash-dev)
 clg_find_module(clg_pcre2 libpcre2-8 libpcre2-dev)
+clg_find_module(clg_jansson jansson libjansson-dev)
+clg_find_module(clg_utf8proc libutf8proc libutf8proc-dev)
 
-if(CLG_BUILD_TOOLS OR CLG_BUILD_EXAMPLES OR CLG_BUILD_TESTS)
-  clg_find_module(clg_jansson jansson libjansson-dev)
-endif()
 if(CLG_BUILD_TOOLS OR CLG_BUILD_EXAMPLES OR CLG_BUILD_TESTS OR CLG_IMAGES)
   clg_find_module(clg_stb stb libstb-dev)
 endif()

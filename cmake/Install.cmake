@@ -60,7 +60,7 @@ install(FILES "${PROJECT_BINARY_DIR}/clgraphConfig.cmake"
 set(pc_requires_private "")
 set(pc_libs_private "")
 if(TARGET clgraph_static OR NOT BUILD_SHARED_LIBS)
-  set(pc_requires_private "Requires.private: libpcre2-8 zlib")
+  set(pc_requires_private "Requires.private: libpcre2-8 jansson libutf8proc zlib")
   set(pc_libs_private "Libs.private: ${CMAKE_THREAD_LIBS_INIT}")
   foreach(need IN LISTS CMAKE_DL_LIBS library_math)
     string(APPEND pc_libs_private " -l${need}")

@@ -58,6 +58,9 @@ foreach(layer IN LISTS CLG_LAYERS)
     $<$<BOOL:${CLG_KERNEL_DIR_OVERRIDE}>:CLG_DEVELOPER=1>)
   target_link_libraries(clgraph_${layer} PRIVATE clg_settings
     clg_opencl_headers clg_clblast_headers clg_xxhash_headers clg_pcre2 ZLIB::ZLIB Threads::Threads)
+  if(layer STREQUAL "text")
+    target_link_libraries(clgraph_text PRIVATE clg_jansson clg_utf8proc)
+  endif()
   set_target_properties(clgraph_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   list(APPEND layer_objects $<TARGET_OBJECTS:clgraph_${layer}>)
 endforeach()
@@ -89,7 +92,7 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/library/companion.c"
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/formats/image_module.c" PROPERTIES
   COMPILE_DEFINITIONS "CLG_MODULE_SUFFIX=\"${CMAKE_SHARED_MODULE_SUFFIX}\"")
 
-set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+set(library_needs clg_pcre2 clg_jansson clg_utf8proc ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 if(CLG_LINK_OPENCL)
   list(APPEND library_needs clg_opencl clg_clblast)
 endif()

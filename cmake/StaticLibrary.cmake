@@ -32,7 +32,7 @@ function(clg_add_static_library target)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   # Programs link what the library needs; clgraphConfig.cmake finds it for them.
   target_link_libraries(${target} PRIVATE "$<BUILD_INTERFACE:${library_needs}>"
-    "$<INSTALL_INTERFACE:PkgConfig::CLGRAPH_PCRE2>" "$<INSTALL_INTERFACE:ZLIB::ZLIB>"
+    "$<INSTALL_INTERFACE:PkgConfig::CLGRAPH_NEEDS>" "$<INSTALL_INTERFACE:ZLIB::ZLIB>"
     "$<INSTALL_INTERFACE:Threads::Threads>")
   foreach(need IN ITEMS ${CMAKE_DL_LIBS} ${library_math})
     target_link_libraries(${target} PRIVATE "$<INSTALL_INTERFACE:${need}>")

@@ -34,7 +34,7 @@ fi
 venv=${build:-$work}/python-venv
 # What the tests need, as pyproject.toml lists it. One call resolves all of it, without byte code,
 # which takes longer than the rest: programs write that of the modules they import.
-packages=(numpy ml_dtypes onnx pyopencl pytest scikit-learn skl2onnx)
+packages=(numpy ml_dtypes onnx pyopencl pytest scikit-learn skl2onnx tokenizers)
 serving=("kserve>=0.21,<0.22" "tritonclient[http,grpc]")
 install=("$venv/bin/pip" install -q --no-compile)
 untested=

@@ -98,7 +98,7 @@ windows_build() {
   done
   # The texts of what is linked into the files, from Debian's packages.
   rm -rf "$folder/windows/licenses" && mkdir -p "$folder/windows/licenses" || return
-  for licence in zlib:libz-mingw-w64-dev PCRE2:libpcre2-dev jansson:libjansson-dev stb:libstb-dev \
+  for licence in zlib:libz-mingw-w64-dev PCRE2:libpcre2-dev jansson:libjansson-dev utf8proc:libutf8proc-dev stb:libstb-dev \
     xxHash:libxxhash-dev mingw-w64:mingw-w64-common gcc:gcc-mingw-w64-base; do
     cp "/usr/share/doc/${licence#*:}/copyright" "$folder/windows/licenses/${licence%:*}.txt" || return
   done

@@ -107,7 +107,7 @@ prepare_test() (
   fresh test
   # What the tests need besides, and what the packages depend on and recommend: not ours to remove.
   apt test install --no-install-recommends gcc libc6-dev make cmake pkgconf libstb-dev python3-numpy \
-    libpcre2-dev zlib1g-dev opencl-c-headers libjansson4 ocl-icd-libopencl1 pocl-opencl-icd libclblast1
+    libpcre2-dev zlib1g-dev libjansson-dev libutf8proc-dev opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd libclblast1
   list_files >"$folder/before"
   unpack "$folder/test/opt/source"
   cp "$folder"/packages/*.deb "$folder/test/opt/"

@@ -46,7 +46,7 @@ packages_of() { # GROUP SUITE
   case $1 in
     build)
       echo gcc libc6-dev cmake ninja-build pkg-config opencl-headers ocl-icd-opencl-dev \
-        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev
+        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libutf8proc-dev libstb-dev libxxhash-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
     test)
@@ -78,7 +78,7 @@ packages_of() { # GROUP SUITE
     wheels) echo debootstrap qemu-user-static binfmt-support ;;
     packages) echo debootstrap rpm cpio abigail-tools git ;;
     static)
-      echo zlib1g-dev libpcre2-dev libjansson-dev libstb-dev opencl-c-headers libclblast-dev \
+      echo zlib1g-dev libpcre2-dev libjansson-dev libutf8proc-dev libstb-dev opencl-c-headers libclblast-dev \
         libxxhash-dev
       ;;
     site)

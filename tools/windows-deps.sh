@@ -5,7 +5,7 @@
 #
 #   tools/windows-deps.sh FOLDER
 #
-# PCRE2, jansson and cmocka are compiled with MinGW-w64 from Debian's source packages, stb from the
+# PCRE2, jansson, utf8proc and cmocka are compiled with MinGW-w64 from Debian's source packages, stb from the
 # headers of libstb-dev; headers of OpenCL, CLBlast and xxHash are copied, and OpenCL.dll gets an
 # import library, for programs that call OpenCL themselves. zlib is libz-mingw-w64-dev's own.
 # cmake/toolchains/mingw-w64.cmake finds all of it below $CLG_WINDOWS_DEPS. What is there already is
@@ -109,6 +109,9 @@ build libpcre2-8 pcre2 -DPCRE2_BUILD_TESTS=OFF -DPCRE2_BUILD_PCRE2GREP=OFF
 grep -q PCRE2_STATIC "$prefix/lib/pkgconfig/libpcre2-8.pc" ||
   sed -i 's/^Cflags: /&-DPCRE2_STATIC /' "$prefix/lib/pkgconfig/libpcre2-8.pc"
 build jansson jansson -DJANSSON_BUILD_DOCS=OFF -DJANSSON_WITHOUT_TESTS=ON -DJANSSON_EXAMPLES=OFF
+build libutf8proc utf8proc -DUTF8PROC_INSTALL=ON -DUTF8PROC_ENABLE_TESTING=OFF
+grep -q UTF8PROC_STATIC "$prefix/lib/pkgconfig/libutf8proc.pc" ||
+  sed -i -e 's/-DUTF8PROC_EXPORTS//' -e 's/^Cflags: /&-DUTF8PROC_STATIC /' "$prefix/lib/pkgconfig/libutf8proc.pc"
 build cmocka cmocka -DWITH_EXAMPLES=OFF -DWITH_STATIC_LIB=ON -DCMAKE_C_FLAGS=-D__USE_MINGW_ANSI_STDIO=1
 # It makes a DLL in any case; a static library of that name is all that is wanted here.
 # Its messages know C11's conversions (%zu), and its header has to say so.

@@ -24,17 +24,18 @@
 #ifndef CLGRAPH_CLGRAPH_HPP
 #define CLGRAPH_CLGRAPH_HPP
 
-#include <clgraph/cpp/builder.hpp> /* graphs without ONNX files */
-#include <clgraph/cpp/context.hpp> /* devices, limits, cancel tokens, log */
-#include <clgraph/cpp/dtype.hpp>   /* types of elements */
-#include <clgraph/cpp/error.hpp>   /* error, result */
-#include <clgraph/cpp/files.hpp>   /* .npy, .npz, the cache */
-#include <clgraph/cpp/image.hpp>   /* images as tensors */
-#include <clgraph/cpp/model.hpp>   /* ONNX files, gradients */
-#include <clgraph/cpp/session.hpp> /* runs */
-#include <clgraph/cpp/stream.hpp>  /* more rows than memory holds */
-#include <clgraph/cpp/train.hpp>   /* training */
-#include <clgraph/cpp/value.hpp>   /* tensors */
-#include <clgraph/cpp/view.hpp>    /* view, names of arguments */
+#include <clgraph/cpp/builder.hpp>   /* graphs without ONNX files */
+#include <clgraph/cpp/context.hpp>   /* devices, limits, cancel tokens, log */
+#include <clgraph/cpp/dtype.hpp>     /* types of elements */
+#include <clgraph/cpp/error.hpp>     /* error, result */
+#include <clgraph/cpp/files.hpp>     /* .npy, .npz, the cache */
+#include <clgraph/cpp/image.hpp>     /* images as tensors */
+#include <clgraph/cpp/model.hpp>     /* ONNX files, gradients */
+#include <clgraph/cpp/session.hpp>   /* runs */
+#include <clgraph/cpp/stream.hpp>    /* more rows than memory holds */
+#include <clgraph/cpp/tokenizer.hpp> /* text and the ids of its tokens */
+#include <clgraph/cpp/train.hpp>     /* training */
+#include <clgraph/cpp/value.hpp>     /* tensors */
+#include <clgraph/cpp/view.hpp>      /* view, names of arguments */
 
 #endif

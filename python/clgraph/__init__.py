@@ -47,6 +47,7 @@ from .multi import Part, PartList
 from .session import EP_NAME as _EP_NAME
 from .session import InferenceSession, Memory, Node, Profile, Step
 from .stream import stream
+from .tokenizer import Tokenizer, TokenStream
 from .train import Measures, StepStats, Trainer
 from .value import Value, empty
 
@@ -83,7 +84,7 @@ __all__ = [
     "Error", "InferenceSession", "InvalidArgument", "InvalidModel", "LimitExceeded", "Limits",
     "Measures", "Memory", "Model", "ModelMetadata", "NoDevice", "NoOpenCL", "Node", "NodeArg",
     "OutOfMemory", "Part", "PartList", "Profile", "SelftestCase", "SelftestResult", "Step",
-    "StepStats", "Trainer", "Unsupported", "Value",
+    "StepStats", "Tokenizer", "TokenStream", "Trainer", "Unsupported", "Value",
     "contexts", "devices", "diagnose", "empty", "get_available_providers", "get_ep_name",
     "get_library_path", "library_path", "select", "selftest", "stream",
 ]  # fmt: skip

@@ -24,7 +24,8 @@ EXPORTS = {
     "libclgraph_ort.so": "CreateEpFactories|ReleaseEpFactory",
 }
 PROGRAMS = ["clgraph-compile", "cltool"]
-LICENSES = ["LICENSE", "PCRE2.txt", "jansson.txt", "stb.txt", "xxHash.txt", "zlib.txt"]
+LIBRARIES = ["PCRE2", "jansson", "stb", "utf8proc", "xxHash", "zlib"]
+LICENSES = ["LICENSE"] + [f"{name}.txt" for name in LIBRARIES]
 
 
 def dynamic(elf, tag):

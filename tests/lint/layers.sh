@@ -8,7 +8,7 @@ set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
 order='base
-images
+images text
 tensor
 caps
 graph step

@@ -7,9 +7,11 @@ x.npy, rows.npy, big.npy    [8,3], [8,3] and [1000,3] float32
 images.npy, labels.npy      [800,1,28,28] float32 and [800] int64, classes 0 to 9
 train-*, t10k-* idx files   64 and 16 images of MNIST's form, black but for one spot
 photos/, flowers/           folders of PNG images, of five classes
+tokenizer.json              a byte-level vocabulary with a few merges
 """
 
 import gzip
+import json
 import os
 import pathlib
 import shutil
@@ -40,7 +42,20 @@ def idx(path, values):
         f.write(head + dims + values.astype(np.uint8).tobytes())
 
 
+def tokenizer():
+    """Returns a tokenizer.json: the bytes, and merges for "Hello" and " world"."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [b for b in range(256) if b not in printable]
+    tokens = [chr(b) for b in printable] + [chr(256 + i) for i in range(len(others))]
+    merges = "H e,l l,He ll,Hell o,Ġ w,o r,l d,Ġw or,Ġwor ld".split(",")
+    tokens += [merge.replace(" ", "") for merge in merges]
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    model = {"type": "BPE", "vocab": {t: i for i, t in enumerate(tokens)}, "merges": merges}
+    return {"version": "1.0", "pre_tokenizer": level, "decoder": level, "model": model}
+
+
 def main():
+    pathlib.Path("tokenizer.json").write_text(json.dumps(tokenizer()))
     os.makedirs("models/case/test_data_set_0")
     program = pathlib.Path(os.environ["CLG_BUILD_DIR"]) / "tests" / "docs" / "make_models"
     subprocess.run([program, "models"], check=True)
