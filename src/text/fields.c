@@ -32,7 +32,7 @@ clg_status fields_read_file(const char *path, json_t **out_root)
     clg_status status = check_size(text, n_bytes);
     if (status == CLG_OK) {
         *out_root = json_loadb(text, n_bytes, 0, &reason);
-        if (!*out_root && json_error_code(&reason) == json_error_out_of_memory)
+        if (!*out_root && (json_error_code(&reason) == json_error_out_of_memory || !reason.text[0]))
             status = error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory for JSON");
         else if (!*out_root)
             status = error_set(CLG_ERROR_INVALID_MODEL, "line %d, column %d: %s", reason.line,

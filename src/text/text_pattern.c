@@ -13,14 +13,16 @@
 #include <pcre2.h>
 #include <string.h>
 
-/* Limits of one match, as for RegexFullMatch (decision 23). */
-enum { MAX_STEPS = 10000000, MAX_HEAP_KIB = 64 << 10 };
+/* Limits of one match: positions that are tried, at least and for each byte of the text, where runs
+ * of spaces take two; and the memory for positions to go back to. */
+enum { MIN_STEPS = 100000, STEPS_PER_BYTE = 16, MAX_STEPS = 10000000, MAX_HEAP_KIB = 64 << 10 };
 
 struct pattern {
     char *string; /* to be found as it is; NULL: code */
     size_t string_bytes;
     pcre2_general_context *memory;
     pcre2_code *code;
+    bool ran_out; /* of memory, while it was compiled */
 };
 
 struct pattern_search {
@@ -29,10 +31,12 @@ struct pattern_search {
     pcre2_match_data *found;
 };
 
-static void *take(PCRE2_SIZE size_bytes, void *unused)
+/* Allocates for PCRE2; *ran_out, unless NULL, is set to true if that fails. */
+static void *take(PCRE2_SIZE size_bytes, void *ran_out)
 {
-    (void)unused;
-    return memory_alloc(size_bytes);
+    void *block = memory_alloc(size_bytes);
+    if (!block && ran_out) *(bool *)ran_out = true;
+    return block;
 }
 
 static void give_back(void *block, void *unused)
@@ -75,8 +79,9 @@ static clg_status compile(pattern *p, const char *regex, pcre2_compile_context *
         return error_set(CLG_ERROR_INVALID_MODEL, "the regular expression '%.400s': %s", regex,
                          (const char *)reason);
     }
-    (void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* without it, the interpreter matches */
-    return CLG_OK;
+    /* Without machine code, which some systems do not allow, the interpreter matches. */
+    (void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE);
+    return p->ran_out ? CLG_ERROR_OUT_OF_HOST_MEMORY : CLG_OK;
 }
 
 clg_status pattern_create_regex(const char *regex, pattern **out_pattern)
@@ -87,7 +92,7 @@ clg_status pattern_create_regex(const char *regex, pattern **out_pattern)
     CLG_TRY(pattern_translate(regex, &translated));
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     pattern *p = memory_zalloc(1, sizeof *p);
-    if (p) p->memory = pcre2_general_context_create(take, give_back, NULL);
+    if (p) p->memory = pcre2_general_context_create(take, give_back, &p->ran_out);
     if (p && p->memory) settings = pcre2_compile_context_create(p->memory);
     if (settings) status = compile(p, translated, settings);
     pcre2_compile_context_free(settings);
@@ -122,7 +127,6 @@ clg_status pattern_search_create(pattern_search **out_search)
         pattern_search_free(s);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    (void)pcre2_set_match_limit(s->limits, MAX_STEPS);
     (void)pcre2_set_heap_limit(s->limits, MAX_HEAP_KIB);
     *out_search = s;
     return CLG_OK;
@@ -158,6 +162,9 @@ static clg_status find_regex(const pattern *p, pattern_search *s, const pattern_
 {
     PCRE2_UCHAR reason[160] = "";
     PCRE2_SPTR text = (PCRE2_SPTR)c->text;
+    const size_t n_most = (MAX_STEPS - MIN_STEPS) / STEPS_PER_BYTE;
+    const size_t n = c->n_bytes < n_most ? c->n_bytes : n_most;
+    (void)pcre2_set_match_limit(s->limits, (uint32_t)(MIN_STEPS + STEPS_PER_BYTE * n));
     int code =
         pcre2_match(p->code, text, c->n_bytes, c->at, PCRE2_NO_UTF_CHECK, s->found, s->limits);
     if (code == PCRE2_ERROR_JIT_STACKLIMIT)

@@ -54,6 +54,7 @@ static void remove_prefix(token_stream *s)
         while (n > 0 && utf8_continues(t->data[n])) n--;
         memmove(t->data, t->data + n, t->size_bytes - n);
         t->size_bytes -= n;
+        t->data[t->size_bytes] = '\0';
     }
 }
 

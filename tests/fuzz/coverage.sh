@@ -38,6 +38,7 @@ parsers_of() {
     records) echo src/session/selftest/selftest_records.c ;;
     helper) echo src/ocl/helper/helper_message.c ;;
     selector) echo src/caps/selector.c ;;
+    tokenizer) echo src/text/{added_tokens,charsmap,fields,normalizer,pretokenizer,template,text_decoder,text_pattern_syntax,text_step,tokenizer}.c src/text/models/{bpe,byte_trie,token_model,unigram,wordpiece}.c ;;
   esac
 }
 
@@ -56,7 +57,7 @@ export CLG_CACHE_DIR=$build/fuzz-cache
 
 status=0
 printf '%-9s %-44s %6s %8s %8s\n' target file lines reached share
-for target in onnx npy npz proto csv idx image cache tuning records helper selector; do
+for target in onnx npy npz proto csv idx image cache tuning records helper selector tokenizer; do
   profile=$build/fuzz-$target
   rm -f "$profile"-*.profraw
   LLVM_PROFILE_FILE=$profile-%m.profraw "$program" "$corpus" "$target" >/dev/null 2>"$profile.log" || {

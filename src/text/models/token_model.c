@@ -92,6 +92,7 @@ clg_status model_encode(const token_model *m, model_work *w, const char *text, s
     if (n_bytes == 0) return CLG_OK;
     struct remembered *word = &w->words[hash_bytes(text, n_bytes, m->seed) & (w->n_words - 1)];
     if (word->text && word->n_bytes == n_bytes && memcmp(word->text, text, n_bytes) == 0) {
+        if (word->count == 0) return CLG_OK;
         CLG_TRY(MEMORY_RESERVE(out_ids->ids, out_ids->capacity, out_ids->count + word->count));
         memcpy(out_ids->ids + out_ids->count, out_ids->ids + word->first,
                word->count * sizeof *out_ids->ids);

@@ -16,8 +16,9 @@ void corpus_bytes(const char *target, const char *name, ow_bytes bytes);
 
 void corpus_models(void); /* onnx and run: corpus_models.c, corpus_functions.c */
 void corpus_functions(void);
-void corpus_values(void);   /* npy, npz and proto */
-void corpus_pictures(void); /* image */
-void corpus_cache(void);    /* cache, helper, tuning and records */
+void corpus_values(void);     /* npy, npz and proto */
+void corpus_pictures(void);   /* image */
+void corpus_cache(void);      /* cache, helper, tuning and records */
+void corpus_tokenizers(void); /* tokenizer */
 
 #endif

@@ -16,7 +16,9 @@
     X(onnx)                                                                                        \
     X(run)                                                                                         \
     X(npy)                                                                                         \
-    X(npz) X(proto) X(csv) X(idx) X(image) X(cache) X(tuning) X(records) X(helper) X(selector)
+    X(npz)                                                                                         \
+    X(proto) X(csv) X(idx) X(image) X(cache) X(tuning) X(records) X(helper) X(selector)            \
+        X(tokenizer)
 
 typedef void fuzz_target(const uint8_t *data, size_t size_bytes);
 

@@ -187,6 +187,7 @@ int main(int argc, char **argv)
     corpus_values();
     corpus_pictures();
     corpus_cache();
+    corpus_tokenizers();
     make_csv();
     make_idx();
     make_selectors();
