@@ -10,7 +10,7 @@ version() { sed -E 's/[0-9]+\.[0-9]+\.[0-9]+/VERSION/'; }
 show
 show version -- --version
 show version -- --help
-for command in devices inspect run predict merge verify diff gradient new bench profile tune selftest cache completion man; do
+for command in devices inspect run predict merge verify diff gradient new bench profile tune selftest tokenize cache completion man; do
   show "$command" --help
 done
 show help cache

@@ -174,6 +174,15 @@ static const command commands[] = {
      "ids of devices, and no names of the user and the machine: read it before you send it. Takes "
      "minutes.",
      "cltool report -o report.json", cmd_report},
+    {"tokenize", "FILE.json [TEXT]", 1, 2, OPTIONS_TOKENIZE,
+     "ids of a text and text of ids, by a tokenizer.json",
+     "FILE.json is a tokenizer of Hugging Face, or a folder that has a tokenizer.json. The text "
+     "'-' "
+     "reads standard\n"
+     "input. Prints the ids, with -v a line for each token; without a text, the size and the "
+     "special "
+     "tokens.",
+     "cltool tokenize model/ \"Hello world\"", cmd_tokenize},
     {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
      OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL | OPTIONS_FORCE,
      "compiled programs, kept on disk",

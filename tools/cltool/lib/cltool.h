@@ -22,6 +22,7 @@ int cmd_verify(const options *o);
 int cmd_diff(const options *o);
 int cmd_gradient(const options *o);
 int cmd_new(const options *o);
+int cmd_tokenize(const options *o);
 int cmd_train(const options *o);
 int cmd_bench(const options *o);
 int cmd_profile(const options *o);

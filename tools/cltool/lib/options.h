@@ -91,6 +91,9 @@ typedef struct options {
     size_t rows; /* 0: not given */
     /* cache */
     const char *max_size;
+    /* tokenize */
+    const char *decode;
+    bool no_special;
 
     const char **arguments; /* positional */
     size_t n_arguments;
@@ -122,7 +125,8 @@ enum option_groups {
     OPTIONS_GRADIENT = 1u << 21,
     OPTIONS_TRAIN = 1u << 22,
     OPTIONS_NEW = 1u << 23,
-    OPTIONS_REPORT = 1u << 24
+    OPTIONS_REPORT = 1u << 24,
+    OPTIONS_TOKENIZE = 1u << 25
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */
