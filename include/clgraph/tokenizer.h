@@ -89,8 +89,9 @@ CLG_API CLG_MUST_USE clg_status clg_token_stream_create(clg_tokenizer *tokenizer
 /* Frees a stream; accepts NULL. */
 CLG_API void clg_token_stream_free(clg_token_stream *stream);
 /* Adds a token, and returns the text that is complete with it: "" while a character is not; with
- * a NUL at the end, and valid until the next call with the stream. All texts together are that of all ids. A token that
- * fails is not added. out_text_bytes may be NULL. Errors: those of clg_tokenizer_decode. */
+ * a NUL at the end, and valid until the next call with the stream. All texts together are that of
+ * all ids. A token that fails is not added. out_text_bytes may be NULL. Errors: those of
+ * clg_tokenizer_decode. */
 CLG_API CLG_MUST_USE clg_status clg_token_stream_push(clg_token_stream *stream, int64_t id,
                                                       const char **out_text,
                                                       size_t *out_text_bytes);

@@ -23,7 +23,7 @@
 #define META "{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\",\"prepend_scheme\":"
 #define SPLIT(pattern, behavior)                                                                   \
     "{\"type\":\"Split\",\"pattern\":{" pattern "},\"behavior\":\"" behavior "\",\"invert\":"      \
-                                                                             "false}"
+    "false}"
 #define ADDED(content, settings)                                                                   \
     "{\"id\":7,\"content\":\"" content "\"," settings ",\"special\":true}"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens a tokenizer.json, encodes a text and decodes ids: those of the text, and all that there are.
+ * Opens a tokenizer.json, encodes a text, and decodes ids: those of the text, and all others.
  * A NUL separates the file from the text; without one, the text has a bit of everything.
  */
 #include "fuzz.h"
