@@ -54,32 +54,22 @@ static void make_bpe(void)
          "\"model\":{\"type\":\"BPE\",\"vocab\":{\"_\":0,\"<0xC3>\":1,\"<0xA9>\":2,\"<unk>\":3,"
          "\"e</w>\":4},\"merges\":[],\"unk_token\":\"<unk>\",\"byte_fallback\":true,"
          "\"end_of_word_suffix\":\"</w>\"}}");
-    file(
-        "bpe_splits.json",
-        "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" SPLIT(
-            "\"Regex\":\"(?i:'s|'t)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?+\\\\p{L}++|\\\\p{N}{1,3}|"
-            "\\\\s+(?!\\\\S)|\\\\s+\"",
-            "Isolated") "," SPLIT("\"String\":\"l\"",
-                                  "MergedWithPrevious") "," SPLIT("\"Regex\":\"[\\\\w\\\\d]{2,}|"
-                                                                  "\\\\bx\\\\B|\\\\h|\\\\u00e9|(?m:"
-                                                                  ".)\"",
-                                                                  "MergedWithNext") "," SPLIT("\"Re"
-                                                                                              "gex"
-                                                                                              "\":"
-                                                                                              "\"\\"
-                                                                                              "\\p{"
-                                                                                              "Han}"
-                                                                                              "|[^"
-                                                                                              "\\\\"
-                                                                                              "S]"
-                                                                                              "\"",
-                                                                                              "Cont"
-                                                                                              "iguo"
-                                                                                              "us") ","
-                                                                                                    "{\"type\":\"Digits\",\"individual_digits\":true},{\"type\":\"Punctuation\"},"
-                                                                                                    "{\"type\":\"FixedLength\",\"length\":3}]},\"decoder\":{\"type\":\"BPEDecoder\","
-                                                                                                    "\"suffix\":\"b\"}," BPE(
-                                                                                                        "") "}");
+    static const char pretokens[] =
+        SPLIT("\"Regex\":\"(?i:'s|'t)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?+\\\\p{L}++|\\\\p{N}{1,3}|"
+              "\\\\s+(?!\\\\S)|\\\\s+\"",
+              "Isolated");
+    static const char others[] = SPLIT("\"String\":\"l\"", "MergedWithPrevious");
+    static const char words[] = SPLIT(
+        "\"Regex\":\"[\\\\w\\\\d]{2,}|\\\\bx\\\\B|\\\\h|\\\\u00e9|(?m:.)\"", "MergedWithNext");
+    static const char sets[] = SPLIT("\"Regex\":\"\\\\p{Han}|[^\\\\S]\"", "Contiguous");
+    char text[2048];
+    (void)snprintf(text, sizeof text,
+                   "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[%s,%s,%s,%s,"
+                   "{\"type\":\"Digits\",\"individual_digits\":true},{\"type\":\"Punctuation\"},"
+                   "{\"type\":\"FixedLength\",\"length\":3}]},\"decoder\":{\"type\":"
+                   "\"BPEDecoder\",\"suffix\":\"b\"}," BPE("") "}",
+                   pretokens, others, words, sets);
+    file("bpe_splits.json", text);
 }
 
 static void make_others(void)
