@@ -7,6 +7,7 @@ Unicode 3.2 has, and emoji, whose properties do not depend on the versions of li
 
 import json
 import random
+import struct
 import unicodedata
 
 import pytest
@@ -291,6 +292,47 @@ def bpe_prefix():
     return t
 
 
+def charsmap(table):
+    """Returns a table of SentencePiece that replaces the keys: a double array, and strings."""
+    root, strings, starts = {}, b"", {}
+    for key, text in table.items():
+        node = root
+        for byte in key.encode():
+            node = node.setdefault(byte, {})
+        starts[text] = starts.get(text, len(strings))
+        strings += b"" if starts[text] < len(strings) else text.encode() + b"\0"
+        node[None] = starts[text]
+    units, used = [0] * 4096, {0}
+
+    def place(at, node, label):
+        labels = [c for c in node if c is not None]
+        wanted = labels + ([0] if None in node else [])
+        base = next(b for b in range(1, 3800) if all(b ^ c not in used for c in wanted))
+        used.update(base ^ c for c in wanted)
+        units[at] = (at ^ base) << 10 | (0x100 if None in node else 0) | label
+        if None in node:
+            units[base] = 1 << 31 | node[None]
+        for c in labels:
+            place(base ^ c, node[c], c)
+
+    place(0, root, 0)
+    return struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + strings
+
+
+def precompiled():
+    table = {"ﬁ": "fi", "①": "1", "½": "1/2", "é": "E", "e\u0301": "ee", "\t": " ", "\r": " "}
+    table.update(
+        {"\u3000": " ", "\u200d": "", "🙂": ":)", "가": "ga", "中": "", "ab": "x", "a": "ä"}
+    )
+    t = Tokenizer(models.Unigram())
+    t.normalizer = normalizers.Sequence(
+        [normalizers.Precompiled(charsmap(table)), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    t.decoder = decoders.Metaspace(prepend_scheme="first")
+    return train_unigram(t)
+
+
 def train_unigram(t, **options):
     trainer = trainers.UnigramTrainer(
         vocab_size=700,
@@ -386,7 +428,7 @@ def word_level():
 
 ALL = [
     gpt2, roberta, llama3, qwen2, o200k, possessive, digits_split, bytes_normalized, llama2,
-    bpe_words, bpe_prefix, t5, unigram_bytes, unigram_regex, bert, bert_cased, word_level,
+    bpe_words, bpe_prefix, precompiled, t5, unigram_bytes, unigram_regex, bert, bert_cased, word_level,
 ]  # fmt: skip
 
 

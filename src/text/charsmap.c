@@ -91,12 +91,12 @@ static const char *find(const text_step *s, const char *bytes, size_t n_bytes)
 clg_status charsmap_apply(const text_step *s, step_work *w, const char *text, size_t n_bytes,
                           strbuf *out_text)
 {
+    (void)w; /* what is removed at the start of a text does not count there, as in tokenizers */
     for (size_t at = 0, end; at < n_bytes; at = end) {
         const char *other = NULL;
         end = text_cluster_end(text, n_bytes, at);
         if (end - at < MAX_CLUSTER_BYTES) other = find(s, text + at, end - at);
         if (other) {
-            if (at == 0 && *other == '\0') w->is_first = false;
             strbuf_append(out_text, other);
             continue;
         }
