@@ -8,6 +8,8 @@
 #include "text/unicode.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UNKNOWN_PENALTY 10.0
@@ -20,6 +22,32 @@ struct best_path {
     int32_t id;     /* -1: an unknown character */
 };
 
+/* Returns a score as the package tokenizers reads it. Its JSON reader makes one number of all
+ * digits, rounds that, and divides it by a power of ten, so that the last bit may be another one,
+ * which decides between divisions of equal scores. The digits are the shortest that give the
+ * number: those of the file. */
+static double round_score(double score)
+{
+    enum { EXACT_DIGITS = 15, ALL_DIGITS = 17 };
+    char text[40], power[32];
+    int n_digits = EXACT_DIGITS;
+    for (; n_digits < ALL_DIGITS; n_digits++) {
+        (void)snprintf(text, sizeof text, "%.*e", n_digits - 1, score);
+        if (strtod(text, NULL) == score) break;
+    }
+    if (n_digits == EXACT_DIGITS) return score;
+    (void)snprintf(text, sizeof text, "%.*e", n_digits - 1, fabs(score));
+    uint64_t digits = 0;
+    const char *at = text;
+    for (; *at && *at != 'e'; at++)
+        if (*at >= '0' && *at <= '9') digits = digits * 10 + (uint64_t)(*at - '0');
+    const long exponent = *at ? strtol(at + 1, NULL, 10) - (n_digits - 1) : 0;
+    (void)snprintf(power, sizeof power, "1e%ld", labs(exponent));
+    const double scale = strtod(power, NULL);
+    const double size = exponent < 0 ? (double)digits / scale : (double)digits * scale;
+    return score < 0 ? -size : size;
+}
+
 /* Reads one [token, score]. */
 static clg_status read_token(token_model *m, const json_t *json, size_t id)
 {
@@ -27,7 +55,7 @@ static clg_status read_token(token_model *m, const json_t *json, size_t id)
     const json_t *score = json_array_get(json, 1);
     if (json_array_size(json) != 2 || !token || !json_is_number(score))
         return error_set(CLG_ERROR_INVALID_MODEL, "vocab[%zu] is not a token and its score", id);
-    m->scores[id] = json_number_value(score);
+    m->scores[id] = round_score(json_number_value(score));
     if (m->scores[id] < m->min_score) m->min_score = m->scores[id];
     return vocabulary_append(&m->tokens, token, strlen(token));
 }
