@@ -428,7 +428,8 @@ def word_level():
 
 ALL = [
     gpt2, roberta, llama3, qwen2, o200k, possessive, digits_split, bytes_normalized, llama2,
-    bpe_words, bpe_prefix, precompiled, t5, unigram_bytes, unigram_regex, bert, bert_cased, word_level,
+    bpe_words, bpe_prefix, precompiled, t5, unigram_bytes, unigram_regex, bert, bert_cased,
+    word_level,
 ]  # fmt: skip
 
 
