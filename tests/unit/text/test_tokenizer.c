@@ -57,6 +57,28 @@ static const char bert_json[] =
     "\"max_input_chars_per_word\":10,\"vocab\":{\"[UNK]\":0,\"[CLS]\":1,\"[SEP]\":2,\"a\":3,"
     "\"ab\":4,\"##b\":5,\"##ba\":6,\".\":7,\"\\u4e2d\":8}}}";
 
+/* Steps of many kinds before words. */
+static const char words_json[] = "{\"added_tokens\":[" ADDED(
+    "2", "A\u00c9",
+    "\"single_word\":true,\"lstrip\":false,\"rstrip\":false,\"normalized\":true,"
+    "\"special\":false") "],"
+                         "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":"
+                         "\"NFKC\"},{\"type\":"
+                         "\"Lowercase\"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" "
+                         "{2,}\"},\"content\":\" \"},"
+                         "{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true}]},"
+                         "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":"
+                         "\"Split\","
+                         "\"pattern\":{\"Regex\":\"\\\\p{L}+\"},\"behavior\":\"MergedWithNext\","
+                         "\"invert\":true},"
+                         "{\"type\":\"Digits\",\"individual_digits\":true},{\"type\":"
+                         "\"FixedLength\",\"length\":2},"
+                         "{\"type\":\"Whitespace\"}]},\"decoder\":{\"type\":\"Replace\","
+                         "\"pattern\":{\"String\":"
+                         "\"a\"},\"content\":\"A\"},\"model\":{\"type\":\"WordLevel\",\"unk_"
+                         "token\":\"?\",\"vocab\":"
+                         "{\"?\":0,\"ab\":1}}}";
+
 static clg_tokenizer *open_text(const char *json)
 {
     clg_tokenizer *t;
@@ -131,6 +153,19 @@ TEST(tokenizer__word_piece)
               false, 3, 8, 0, 3);
     CHECK_IDS(t, "abababababab", false, 0);
     CHECK_TEXT(t, true, "abba.", 4, 6, 7);
+    clg_tokenizer_free(t);
+}
+
+TEST(tokenizer__words)
+{
+    clg_tokenizer *t = open_text(words_json);
+    CHECK_IDS(t, "  AB1 ab", true, 1, 0, 0, 0);
+    CHECK_IDS(t,
+              "a\xc3\xa9 \xef\xbc\xa1"
+              "E\xcc\x81",
+              true, 2, 2); /* fullwidth A, and E with a combining accent */
+    CHECK_IDS(t, "a\xc3\xa9x", true, 0, 0);
+    CHECK_TEXT(t, true, "AbA\xc3\xa9", 1, 2);
     clg_tokenizer_free(t);
 }
 
@@ -326,7 +361,7 @@ static clg_status use_once(void *user)
 
 TEST(tokenizer__survives_failing_allocations)
 {
-    const char *const files[] = {bytes_json, unigram_json, bert_json};
+    const char *const files[] = {bytes_json, unigram_json, bert_json, words_json};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         const char *path = scratch_file("tokenizer.json", files[i], strlen(files[i]));
         assert_true(fault_loop_alone(use_once, (void *)path) > 20);
