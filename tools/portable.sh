@@ -8,9 +8,9 @@
 #   tools/portable.sh --toolchain ARCH FOLDER   the compiler and the libraries alone
 #
 # The compiler is PyPI's ziglang, which knows the symbols of each glibc: programs run where glibc is
-# 2.28 or newer (CLG_GLIBC names another one). Static zlib, PCRE2 and jansson and the headers of
-# OpenCL, CLBlast, xxHash, stb and ONNX Runtime come from Debian's packages for ARCH, unpacked below
-# FOLDER; nothing is installed. Needs apt with a Debian mirror, and network at the first call. What
+# 2.28 or newer (CLG_GLIBC names another one). Static zlib, PCRE2, jansson and utf8proc, and the
+# headers of OpenCL, CLBlast, xxHash, stb and ONNX Runtime, come from Debian's packages for ARCH,
+# unpacked below FOLDER; nothing is installed. Needs apt with a Debian mirror, and network at the first call. What
 # is built is in FOLDER/build, without debug information; cmake/toolchains/portable.cmake is for
 # other builds. FOLDER/LICENSES is tools/licenses.sh's.
 set -euo pipefail
