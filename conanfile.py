@@ -50,8 +50,8 @@ class Clgraph(ConanFile):
         cmake_layout(self)
 
     def system_requirements(self):
-        packages = "libclblast-dev libjansson-dev libjpeg-dev libopenjp2-7-dev libpcre2-dev libpng-dev "
-        packages += "libstb-dev libtiff-dev libutf8proc-dev libwebp-dev libxxhash-dev "
+        packages = "libclblast-dev libjansson-dev libjpeg-dev libopenjp2-7-dev libpcre2-dev "
+        packages += "libpng-dev libstb-dev libtiff-dev libutf8proc-dev libwebp-dev libxxhash-dev "
         packages += "opencl-headers pkg-config zlib1g-dev"
         Apt(self).install(packages.split(), check=True)
 
