@@ -19,6 +19,9 @@
  * entries in its own block. */
 #define MAX_BLOCKS 16
 
+/* Graphs of more nodes have no memo, of one or two kilobytes a node. */
+#define MAX_NODES 16384
+
 /* Tensors that are not the same one are compared up to this size. */
 #define MAX_COMPARED_BYTES ((size_t)1 << 16)
 
@@ -152,6 +155,7 @@ static clg_status memo_init(plan_memo *m, const graph *g)
 clg_status plan_memo_create(const graph *g, plan_memo **out_memo)
 {
     *out_memo = NULL;
+    if (g->n_nodes > MAX_NODES) return CLG_OK;
     plan_memo *m = memory_zalloc(1, sizeof *m);
     if (!m) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const clg_status status = memo_init(m, g);

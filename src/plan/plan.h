@@ -296,7 +296,8 @@ void plan_free(plan *p);
 plan_segment *plan_segment_retain(plan_segment *segment);
 void plan_segment_free(plan_segment *segment); /* accepts NULL */
 
-/* Creates an empty memo for a graph, all plans of which are of one plan_context. */
+/* Creates an empty memo for a graph, all plans of which are of one plan_context; NULL, with CLG_OK,
+ * for a graph of very many nodes. */
 clg_status plan_memo_create(const graph *g, plan_memo **out_memo);
 /* Forgets everything, since planning may choose otherwise now. */
 void plan_memo_clear(plan_memo *m);

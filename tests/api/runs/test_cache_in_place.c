@@ -413,6 +413,37 @@ TEST(cache_in_place__not_what_is_read_or_summed)
     check_table(&(table){"ScatterND", "add", false}, false);
 }
 
+/* The linked output of a whole run in one call is read from where it was computed. */
+TEST(cache_in_place__results_of_calls)
+{
+    const table t = {"ScatterND", NULL, false};
+    float want[ROWS * WIDTH] = {0}, got[ROWS * WIDTH], row[WIDTH];
+    clg_session *s = open_table(&t);
+    assert_ok(sized_input(s, "old", CLG_FLOAT32, 3, DIMS(1, ROWS, WIDTH), want));
+    assert_ok(clg_session_link(s, "new", "old"));
+    for (int run = 0; run < 3; run++) {
+        const int64_t index[] = {0, run};
+        for (int i = 0; i < WIDTH; i++) want[run * WIDTH + i] = row[i] = (float)(run + i + 1);
+        const clg_call_input in[] = {{.name = "row",
+                                      .dtype = CLG_FLOAT32,
+                                      .rank = 2,
+                                      .dims = DIMS(1, WIDTH),
+                                      .data = row,
+                                      .size_bytes = sizeof row},
+                                     {.name = "at",
+                                      .dtype = CLG_INT64,
+                                      .rank = 2,
+                                      .dims = DIMS(1, 2),
+                                      .data = index,
+                                      .size_bytes = sizeof index}};
+        clg_call_output out = {.name = "new", .data = got, .capacity_bytes = sizeof got};
+        assert_ok(clg_session_call(s, in, 2, &out, 1));
+        assert_null(out.value);
+        assert_memory_equal(got, want, sizeof got);
+    }
+    clg_session_free(s);
+}
+
 /* ---- intermediate values --------------------------------------------------------------------- */
 
 /* e = x + x; three scatters into copies of e or into e itself, of which some are read later. */
