@@ -83,19 +83,22 @@ __kernel void nbits_quantize(__global const elem *a, const long a_off, __global 
 }
 
 // Adds to the sums the products of vector v of words of columns col to col + 3. whole: see
-// load_words. ahead: see columns_ahead.
-MICRO_TARGET static inline void add_vector(vec sum[P_MR][COLS], __global const int *const *from,
-                                           __global const uchar *w, __global const elem *s,
-                                           __global const zero_elem *z, const int v, const int col,
-                                           const int n, const int blocks, const int words,
-                                           const int per_block, const int ahead, const bool whole)
+// load_words. ahead: see columns_ahead. Inlined by force: clang does not with four rows, and keeps
+// the sums in memory then.
+MICRO_TARGET static inline __attribute__((always_inline)) void
+add_vector(vec sum[P_MR][COLS], __global const int *const *from, __global const uchar *w,
+           __global const elem *s, __global const zero_elem *z, const int v, const int col,
+           const int n, const int blocks, const int words, const int per_block, const int ahead,
+           const bool whole)
 {
 #pragma unroll
     for (int c = 0; c < COLS; ++c) {
         const long line = min(col + c, n - 1);
         const words_vec word = load_words(w + line * words * 4, v * P_VEC, words, whole);
+#if P_MR == 1 // with more rows, weights are in a cache
         prefetch_line((size_t)(w + (line + ahead) * words * 4 + v * P_VEC * 4));
         prefetch_line((size_t)(s + (line + ahead) * blocks + v * P_VEC / per_block));
+#endif
         const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks), v * P_VEC,
                                       words, per_block, whole);
 #if P_BITS == 4

@@ -58,10 +58,11 @@ __kernel void nbits_arrange(__global const elem *a, const long a_off, __global f
 
 // Adds to the sums the products of vector v of words of columns col to col + 3 with elements from
 // `from` on. whole: see load_words. ahead: see columns_ahead.
-static inline void add_vector(vec sum[COLS], __global const float *from, __global const uchar *w,
-                              __global const elem *s, __global const zero_elem *z, const int v,
-                              const int col, const int n, const int blocks, const int words,
-                              const int per_block, const int ahead, const bool whole)
+static inline __attribute__((always_inline)) void
+add_vector(vec sum[COLS], __global const float *from, __global const uchar *w,
+           __global const elem *s, __global const zero_elem *z, const int v, const int col,
+           const int n, const int blocks, const int words, const int per_block, const int ahead,
+           const bool whole)
 {
 #pragma unroll
     for (int c = 0; c < COLS; ++c) {
