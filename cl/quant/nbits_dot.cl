@@ -82,61 +82,84 @@ __kernel void nbits_quantize(__global const elem *a, const long a_off, __global 
         }
 }
 
-// Computes P_MR rows of columns col to col + 3: rows of x from `from` on, to y from `to` on, of
-// which there are m - row.
-MICRO_TARGET static void tile(__global const int *x, __global const uchar *w,
-                              __global const elem *s, __global const zero_elem *z,
-                              __global const elem *bias, __global elem *y, const int row,
-                              const int m, const int col, const int n, const int blocks,
-                              const int words, const int per_block, const int vectors)
+// Adds to the sums the products of vector v of words of columns col to col + 3. whole: see
+// load_words. ahead: see columns_ahead. Inlined by force: clang does not with four rows, and keeps
+// the sums in memory then.
+MICRO_TARGET static inline __attribute__((always_inline)) void
+add_vector(vec sum[P_MR][COLS], __global const int *const *from, __global const uchar *w,
+           __global const elem *s, __global const zero_elem *z, const int v, const int col,
+           const int n, const int blocks, const int words, const int per_block, const int ahead,
+           const bool whole)
 {
-    vec sum[P_MR][COLS];
-    __global const int *from[P_MR];
 #pragma unroll
-    for (int r = 0; r < P_MR; ++r) {
-        from[r] = x + (long)min(row + r, m - 1) * vectors * X_VECTORS * P_VEC;
-#pragma unroll
-        for (int c = 0; c < COLS; ++c) sum[r][c] = (vec)0.0f;
-    }
-    for (int v = 0; v < vectors; ++v) {
-#pragma unroll
-        for (int c = 0; c < COLS; ++c) {
-            const long line = min(col + c, n - 1);
-            const words_vec word = load_words(w + line * words * 4, v * P_VEC, words);
-            const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks),
-                                          v * P_VEC, words, per_block);
+    for (int c = 0; c < COLS; ++c) {
+        const long line = min(col + c, n - 1);
+        const words_vec word = load_words(w + line * words * 4, v * P_VEC, words, whole);
+#if P_MR == 1 // with more rows, weights are in a cache
+        prefetch_line((size_t)(w + (line + ahead) * words * 4 + v * P_VEC * 4));
+        prefetch_line((size_t)(s + (line + ahead) * blocks + v * P_VEC / per_block));
+#endif
+        const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks), v * P_VEC,
+                                      words, per_block, whole);
 #if P_BITS == 4
-            const sums_vec even = CAT(as_int, P_VEC)(word & 0x0f0f0f0fu),
-                           odd = CAT(as_int, P_VEC)((word >> 4u) & 0x0f0f0f0fu);
+        const sums_vec even = CAT(as_int, P_VEC)(word & 0x0f0f0f0fu),
+                       odd = CAT(as_int, P_VEC)((word >> 4u) & 0x0f0f0f0fu);
 #else
-            const sums_vec even = CAT(as_int, P_VEC)(word);
+        const sums_vec even = CAT(as_int, P_VEC)(word);
 #endif
 #pragma unroll
-            for (int r = 0; r < P_MR; ++r) {
-                __global const int *e = from[r] + v * X_VECTORS * P_VEC;
-                const vec scale = AS_VEC(LOAD_INTS(e + (DOTS + 1) * P_VEC));
+        for (int r = 0; r < P_MR; ++r) {
+            __global const int *e = from[r] + v * X_VECTORS * P_VEC;
+            const vec scale = AS_VEC(LOAD_INTS(e + (DOTS + 1) * P_VEC));
 #if P_ZERO == 0
-                sums_vec dots = LOAD_INTS(e + DOTS * P_VEC);
+            sums_vec dots = LOAD_INTS(e + DOTS * P_VEC);
 #else
-                sums_vec dots = (sums_vec)0;
+            sums_vec dots = (sums_vec)0;
 #endif
-                dots = DOT_WORDS(LOAD_INTS(e), even, dots);
+            dots = DOT_WORDS(LOAD_INTS(e), even, dots);
 #if P_BITS == 4
-                dots = DOT_WORDS(LOAD_INTS(e + P_VEC), odd, dots);
+            dots = DOT_WORDS(LOAD_INTS(e + P_VEC), odd, dots);
 #endif
-                vec part = TO_VEC(dots);
+            vec part = TO_VEC(dots);
 #if P_ZERO != 0
-                part = MAD(-b.zero, AS_VEC(LOAD_INTS(e + DOTS * P_VEC)), part);
+            part = MAD(-b.zero, AS_VEC(LOAD_INTS(e + DOTS * P_VEC)), part);
 #endif
-                sum[r][c] = MAD(part * b.scale, scale, sum[r][c]);
-            }
+            sum[r][c] = MAD(part * b.scale, scale, sum[r][c]);
         }
     }
+}
+
+// Computes rows row to row + P_MR of columns `first` to `end`. Not one call for each four columns:
+// calls of functions with other targets are not inlined, and cost a fifth of one row of 896
+// elements.
+MICRO_TARGET static void tiles(__global const int *x, __global const uchar *w,
+                               __global const elem *s, __global const zero_elem *z,
+                               __global const elem *bias, __global elem *y, const int row,
+                               const int m, const int first, const int end, const int n,
+                               const int blocks, const int words, const int per_block,
+                               const int vectors)
+{
+    const int whole = words / P_VEC, ahead = columns_ahead(words);
+    __global const int *from[P_MR];
 #pragma unroll
     for (int r = 0; r < P_MR; ++r)
-        if (row + r < m)
-            store_sums(totals(sum[r][0], sum[r][1], sum[r][2], sum[r][3]), y + (long)(row + r) * n,
-                       bias, col, n);
+        from[r] = x + (long)min(row + r, m - 1) * vectors * X_VECTORS * P_VEC;
+    for (int col = first; col < end; col += COLS) {
+        vec sum[P_MR][COLS];
+#pragma unroll
+        for (int r = 0; r < P_MR; ++r)
+#pragma unroll
+            for (int c = 0; c < COLS; ++c) sum[r][c] = (vec)0.0f;
+        for (int v = 0; v < whole; ++v)
+            add_vector(sum, from, w, s, z, v, col, n, blocks, words, per_block, ahead, true);
+        if (whole < vectors)
+            add_vector(sum, from, w, s, z, whole, col, n, blocks, words, per_block, ahead, false);
+#pragma unroll
+        for (int r = 0; r < P_MR; ++r)
+            if (row + r < m)
+                store_sums(totals(sum[r][0], sum[r][1], sum[r][2], sum[r][3]),
+                           y + (long)(row + r) * n, bias, col, n);
+    }
 }
 
 __kernel void nbits_dot(__global const int *x, const long x_off, __global const uchar *w,
@@ -148,7 +171,7 @@ __kernel void nbits_dot(__global const int *x, const long x_off, __global const 
 {
     const int end = min(((int)get_global_id(0) + 1) * share, n);
     for (int row = (int)get_global_id(1) * P_MR; row < m; row += (int)get_global_size(1) * P_MR)
-        for (int col = (int)get_global_id(0) * share; col < end; col += COLS)
-            tile(x + x_off, w + w_off, scales + scales_off, zeros + zeros_off, bias + bias_off,
-                 y + y_off, row, m, col, n, blocks, words, per_block, vectors);
+        tiles(x + x_off, w + w_off, scales + scales_off, zeros + zeros_off, bias + bias_off,
+              y + y_off, row, m, (int)get_global_id(0) * share, end, n, blocks, words, per_block,
+              vectors);
 }

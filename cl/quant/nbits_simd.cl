@@ -56,6 +56,33 @@ __kernel void nbits_arrange(__global const elem *a, const long a_off, __global f
         }
 }
 
+// Adds to the sums the products of vector v of words of columns col to col + 3 with elements from
+// `from` on. whole: see load_words. ahead: see columns_ahead.
+static inline __attribute__((always_inline)) void
+add_vector(vec sum[COLS], __global const float *from, __global const uchar *w,
+           __global const elem *s, __global const zero_elem *z, const int v, const int col,
+           const int n, const int blocks, const int words, const int per_block, const int ahead,
+           const bool whole)
+{
+#pragma unroll
+    for (int c = 0; c < COLS; ++c) {
+        const long line = min(col + c, n - 1);
+        const words_vec word = load_words(w + line * words * 4, v * P_VEC, words, whole);
+        prefetch_line((size_t)(w + (line + ahead) * words * 4 + v * P_VEC * 4));
+        prefetch_line((size_t)(s + (line + ahead) * blocks + v * P_VEC / per_block));
+        const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks), v * P_VEC,
+                                      words, per_block, whole);
+        const words_vec high = word >> 16u;
+        vec part = (vec)0.0f;
+#pragma unroll
+        for (int i = 0; i < PER; ++i) {
+            const vec bits = AS_VEC(FIELD_BITS(i < FIELDS ? word : high, i));
+            part = MAD(LOAD_VEC(from + i * P_VEC), FIELD_VALUE(bits, b.zero, i), part);
+        }
+        sum[c] = MAD(part, b.scale, sum[c]);
+    }
+}
+
 __kernel void nbits_row(__global const float *x, const long x_off, __global const uchar *w,
                         const long w_off, __global const elem *scales, const long scales_off,
                         __global const zero_elem *zeros, const long zeros_off,
@@ -63,31 +90,19 @@ __kernel void nbits_row(__global const float *x, const long x_off, __global cons
                         const long y_off, const int m, const int n, const int blocks,
                         const int words, const int per_block, const int vectors, const int share)
 {
-    const int end = min(((int)get_global_id(0) + 1) * share, n);
+    const int end = min(((int)get_global_id(0) + 1) * share, n), ahead = columns_ahead(words);
     for (int row = get_global_id(1); row < m; row += get_global_size(1))
         for (int col = (int)get_global_id(0) * share; col < end; col += COLS) {
             vec sum[COLS];
             for (int c = 0; c < COLS; ++c) sum[c] = (vec)0.0f;
-            for (int v = 0; v < vectors; ++v) {
-                __global const float *from = x + x_off + ((long)row * vectors + v) * P_VEC * PER;
-#pragma unroll
-                for (int c = 0; c < COLS; ++c) {
-                    const long line = min(col + c, n - 1);
-                    const words_vec word =
-                        load_words(w + w_off + line * words * 4, v * P_VEC, words);
-                    const block_of b = load_block(scales + scales_off + line * blocks,
-                                                  zeros + zeros_off + line * ZERO_PITCH(blocks),
-                                                  v * P_VEC, words, per_block);
-                    const words_vec high = word >> 16u;
-                    vec part = (vec)0.0f;
-#pragma unroll
-                    for (int i = 0; i < PER; ++i) {
-                        const vec bits = AS_VEC(FIELD_BITS(i < FIELDS ? word : high, i));
-                        part = MAD(LOAD_VEC(from + i * P_VEC), FIELD_VALUE(bits, b.zero, i), part);
-                    }
-                    sum[c] = MAD(part, b.scale, sum[c]);
-                }
-            }
+            __global const float *from = x + x_off + (long)row * vectors * P_VEC * PER;
+            for (int v = 0; v < words / P_VEC; ++v)
+                add_vector(sum, from + v * P_VEC * PER, w + w_off, scales + scales_off,
+                           zeros + zeros_off, v, col, n, blocks, words, per_block, ahead, true);
+            if (words % P_VEC != 0)
+                add_vector(sum, from + (vectors - 1) * P_VEC * PER, w + w_off, scales + scales_off,
+                           zeros + zeros_off, vectors - 1, col, n, blocks, words, per_block, ahead,
+                           false);
             store_sums(totals(sum[0], sum[1], sum[2], sum[3]), y + y_off + (long)row * n,
                        bias + bias_off, col, n);
         }
@@ -101,10 +116,11 @@ static inline void unpack(__global float *panel, __global const uchar *w, __glob
     for (int c = 0; c < COLS; ++c) {
         const long line = min(col + c, n - 1);
         for (int v = 0; v < vectors; ++v) {
-            const words_vec word = load_words(w + line * words * 4, v * P_VEC, words);
+            const bool whole = (v + 1) * P_VEC <= words;
+            const words_vec word = load_words(w + line * words * 4, v * P_VEC, words, whole);
             const words_vec high = word >> 16u;
             const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks),
-                                          v * P_VEC, words, per_block);
+                                          v * P_VEC, words, per_block, whole);
 #pragma unroll
             for (int i = 0; i < PER; ++i) {
                 const vec bits = AS_VEC(FIELD_BITS(i < FIELDS ? word : high, i));
