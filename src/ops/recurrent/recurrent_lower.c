@@ -357,7 +357,7 @@ static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const
 static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
-    static const int tile_rows[] = {4, 6, 8, 12}; /* P_MR */
+    static const int tile_rows[] = {3, 4, 6, 8, 12}; /* P_MR */
     int i = 0;
     while (tile_rows[i] < p->tile_rows_max) i++;
     step *s = step_kernel(b, p->impl, "recurrent_simd", "recurrent_simd",
