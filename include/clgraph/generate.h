@@ -157,6 +157,31 @@ CLG_API CLG_MUST_USE clg_status clg_generator_next(clg_generator *generator, int
  * clg_generator_next. */
 CLG_API CLG_MUST_USE clg_status clg_generator_logits(clg_generator *generator, float *out_logits,
                                                      size_t n);
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* The following functions need tokenizer.json in the folder (clgraph/tokenizer.h), which they open
+ * when it is first needed. Errors also: those of clg_tokenizer_open. */
+
+/* Appends the tokens of a text, UTF-8; to an empty sequence with the special tokens that the
+ * tokenizer puts around a text. text may be NULL if text_bytes is 0. Errors: as
+ * clg_generator_append and clg_tokenizer_encode. */
+CLG_API CLG_MUST_USE clg_status clg_generator_append_text(clg_generator *generator,
+                                                          const char *text, size_t text_bytes);
+/* As clg_generator_next, and returns the text that is certain with the token: "" while a character
+ * is not complete, or what there is may be the beginning of a stop text. Special tokens give no
+ * text. It ends before a stop text (CLG_END_STOP), whose tokens are in the sequence. *out_text is
+ * valid until the next call. After an error the next call returns the text that is missing. */
+CLG_API CLG_MUST_USE clg_status clg_generator_next_text(clg_generator *generator,
+                                                        const char **out_text,
+                                                        size_t *out_text_bytes,
+                                                        clg_generator_end *out_end);
+/* Sets the stop texts, n strings, which are copied; 0: none, as at first. Errors: INVALID_ARGUMENT
+ * (an empty one), BUSY. */
+CLG_API CLG_MUST_USE clg_status clg_generator_set_stops(clg_generator *generator,
+                                                        const char *const *texts, size_t n);
+
+/* ---- the sequence ---------------------------------------------------------------------------- */
+
 /* Cuts the sequence to its first n_tokens, of which what was computed is kept; 0: starts over.
  * Errors: INVALID_ARGUMENT (n_tokens is more than there are), BUSY, and of growing caches those of
  * a run; the sequence is cut anyway. */

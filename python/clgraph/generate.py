@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _capi as c
 from ._interrupt import guarded, on_main_thread, waiting
-from ._library import Handle, check, init, lib, string
+from ._library import Handle, check, init, lib, names_array, string
 from .device import KERNELS, enum_value, shared_context
 from .model import new_cancel
 from .session import PRECISIONS
@@ -67,6 +67,8 @@ class Generator:
         generator.append(prompt)
         for token in generator:
             ...
+
+    text() yields pieces of text instead, where the folder has tokenizer.json.
 
     One call at a time: others raise Busy.
     """
@@ -174,6 +176,40 @@ class Generator:
             token = self.next()
             if token >= 0:
                 yield token
+
+    def append_text(self, text: str) -> None:
+        """Appends the tokens of a text; to an empty sequence with the special tokens around it.
+
+        As all functions of text, this needs tokenizer.json in the folder.
+        """
+        encoded = text.encode()
+        check(lib.clg_generator_append_text(self._handle.pointer, encoded, len(encoded)))
+        self.end = None
+
+    def set_stops(self, *texts: str) -> None:
+        """Sets the texts before which generated text ends."""
+        array, n = names_array(texts, "a stop text")
+        address = ctypes.addressof(array) if array else None
+        check(lib.clg_generator_set_stops(self._handle.pointer, address, n))
+
+    def next_text(self) -> str:
+        """Chooses the next token and returns the text that is certain with it; "" if none is yet.
+
+        `end` is then None, "eos", "length" or "stop".
+        """
+        text, n, end = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_int()
+        self._run(
+            lib.clg_generator_next_text, ctypes.byref(text), ctypes.byref(n), ctypes.byref(end)
+        )
+        self.end = _ENDS[end.value]
+        return ctypes.string_at(text.value, n.value).decode(errors="replace") if n.value else ""
+
+    def text(self) -> Iterator[str]:
+        """Yields pieces of text until it ends."""
+        while self.end is None:
+            piece = self.next_text()
+            if piece:
+                yield piece
 
     def logits(self) -> np.ndarray:
         """Returns the logits after the last token of the sequence, float32 [vocabulary]."""

@@ -121,6 +121,33 @@ clg_status clg_generator_next(clg_generator *generator, int64_t *out_token,
     return leave(generator, generator_next(generator, out_token, out_end));
 }
 
+clg_status clg_generator_append_text(clg_generator *generator, const char *text, size_t text_bytes)
+{
+    if (text_bytes > 0) API_REQUIRE(text);
+    ENTER(generator);
+    return leave(generator, generator_append_text(generator, text, text_bytes));
+}
+
+clg_status clg_generator_next_text(clg_generator *generator, const char **out_text,
+                                   size_t *out_text_bytes, clg_generator_end *out_end)
+{
+    API_REQUIRE(out_text);
+    API_REQUIRE(out_text_bytes);
+    API_REQUIRE(out_end);
+    *out_text = "";
+    *out_text_bytes = 0;
+    *out_end = CLG_END_NONE;
+    ENTER(generator);
+    return leave(generator, generator_next_text(generator, out_text, out_text_bytes, out_end));
+}
+
+clg_status clg_generator_set_stops(clg_generator *generator, const char *const *texts, size_t n)
+{
+    if (n > 0) API_REQUIRE(texts);
+    ENTER(generator);
+    return leave(generator, stop_texts_set(&generator->text.stops, texts, n));
+}
+
 clg_status clg_generator_logits(clg_generator *generator, float *out_logits, size_t n)
 {
     API_REQUIRE(out_logits);

@@ -2,7 +2,7 @@
  *
  * Chooses a token from the logits of the last run. The most likely one is an output of the run
  * itself. Else a second session reads the logits on the device: it applies the repetition penalty,
- * and finds the largest, the k largest, or returns all; the host draws among them.
+ * and finds the largest, the k largest, or returns all; the host draws among them (decision 83).
  */
 #include "generate/generator.h"
 #include "generate/sampler.h"
@@ -179,10 +179,7 @@ static clg_status draw(const clg_generator *g, const float *logits, const int64_
         candidates[i] = (sampler_candidate){logits[i], tokens ? tokens[i] : (int64_t)i};
         if (isnan(logits[i])) status = refuse_nan();
     }
-    if (status == CLG_OK) {
-        sampler_sort(candidates, n);
-        *out_token = candidates[sampler_choose(candidates, n, &g->sampling, g->n_tokens)].token;
-    }
+    if (status == CLG_OK) *out_token = sampler_choose(candidates, n, &g->sampling, g->n_tokens);
     memory_free(candidates);
     return status;
 }

@@ -12,7 +12,8 @@
 /* What is needed while the model is read. */
 typedef struct reading {
     const decoder_config *config;
-    const graph *graph; /* as loaded */
+    const clg_model *loaded;
+    const graph *graph; /* of it */
     decoder_model *out;
 } reading;
 
@@ -127,7 +128,7 @@ static clg_status add_cache(reading *r, size_t index, const char *present_patter
         return error_set(CLG_ERROR_INVALID_MODEL, "'%s' has the input '%s', but no output '%s'",
                          r->config->model_path, name_text(v->name, shown), present);
     CLG_TRY(check_cache_shape(r, v, cache));
-    if (g->values[g->outputs[cache->output]].dtype != v->dtype)
+    if (r->loaded->outputs[cache->output].dtype != v->dtype)
         return error_set(CLG_ERROR_INVALID_MODEL, "'%s': '%s' and '%s' have different dtypes",
                          r->config->model_path, name_text(v->name, shown), present);
     r->out->n_caches++;
@@ -220,14 +221,14 @@ static clg_status read_inputs(reading *r)
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-static clg_status read_logits(reading *r, const clg_model *loaded, value_id *out_logits)
+static clg_status read_logits(reading *r, value_id *out_logits)
 {
     const decoder_config *c = r->config;
     const size_t index = find_output(r->graph, c->logits);
     if (index == PORT_NONE)
         return error_set(CLG_ERROR_INVALID_MODEL, "'%s' has no output '%s'", c->model_path,
                          c->logits);
-    const clg_port *port = &loaded->outputs[index];
+    const clg_port *port = &r->loaded->outputs[index];
     if (port->kind != CLG_VALUE_TENSOR || port->rank != 3 || !dtype_is_float(port->dtype))
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "'%s': output '%s' is not a float tensor [1, tokens, vocabulary]",
@@ -266,12 +267,12 @@ static clg_status make_model(reading *r, value_id logits, graph *g)
 clg_status decoder_model_create(const clg_model *loaded, const decoder_config *config,
                                 decoder_model *out_model)
 {
-    reading r = {config, loaded->graph, out_model};
+    reading r = {config, loaded, loaded->graph, out_model};
     value_id logits;
     graph *g;
     *out_model = (decoder_model){.model = NULL};
     clg_status status = read_inputs(&r);
-    if (status == CLG_OK) status = read_logits(&r, loaded, &logits);
+    if (status == CLG_OK) status = read_logits(&r, &logits);
     if (status == CLG_OK) status = graph_clone(loaded->graph, &g);
     if (status == CLG_OK) status = make_model(&r, logits, g);
     if (status != CLG_OK) decoder_model_deinit(out_model);

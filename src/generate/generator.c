@@ -28,6 +28,23 @@ static clg_status load(clg_generator *g, unsigned flags)
     return status;
 }
 
+/* As load, within the limits of the session's options. */
+static clg_status load_within(clg_generator *g, unsigned flags)
+{
+    const clg_limits *limits = &g->exec.limits;
+    memory_budget *budget = NULL;
+    limits_scope scope;
+    if (limits->max_memory_bytes)
+        CLG_TRY(memory_budget_create(limits->max_memory_bytes, 0, &budget));
+    limits_enter(&scope, limits, budget, LIMIT_COMPILE);
+    const clg_status status = limits_leave(&scope, load(g, flags));
+    if (g->model.model)
+        g->model.model->budget = budget;
+    else
+        memory_budget_free(budget);
+    return status;
+}
+
 static clg_status choose_context(clg_generator *g, uint64_t wanted)
 {
     uint64_t most = (uint64_t)g->config.max_context;
@@ -87,10 +104,11 @@ static clg_status make_session(clg_generator *g, const generator_settings *s)
 
 static clg_status open_all(clg_generator *g, const char *folder, const generator_settings *s)
 {
+    CLG_TRY(generator_text_init(&g->text, folder));
     CLG_TRY(exec_options_copy(&g->memory, &s->exec, &g->exec));
     CLG_TRY(decoder_config_read(folder, &g->config));
     g->sampling = g->config.sampling;
-    CLG_TRY(load(g, s->onnx_flags));
+    CLG_TRY(load_within(g, s->onnx_flags));
     CLG_TRY(choose_context(g, s->max_context));
     CLG_TRY(choose_cache(g, s->cache));
     return make_session(g, s);
@@ -119,6 +137,7 @@ clg_status generator_open(clg_context *owner, const char *folder,
 void generator_free(clg_generator *g)
 {
     if (!g) return;
+    generator_text_deinit(&g->text);
     generator_reset_choosing(g);
     memory_free(g->choosing.ids);
     memory_free(g->choosing.is_seen);
@@ -182,6 +201,7 @@ clg_status generator_append(clg_generator *g, const int64_t *tokens, size_t n)
     g->n_tokens += n;
     g->n_appended = g->n_tokens;
     g->end = CLG_END_NONE;
+    generator_text_restart(&g->text);
     if (n > 0) g->has_outputs = false;
     return CLG_OK;
 }
@@ -259,6 +279,7 @@ clg_status generator_rewind(clg_generator *g, size_t n_tokens)
     g->n_tokens = n_tokens;
     if (g->n_appended > n_tokens) g->n_appended = n_tokens;
     g->end = CLG_END_NONE;
+    generator_text_restart(&g->text);
     generator_forget_seen(g, n_tokens);
     if (n_tokens >= g->n_cached) return CLG_OK;
     if (g->cache != CLG_CACHE_GROWING)

@@ -9,6 +9,7 @@
 #define CLG_GENERATE_GENERATOR_H
 
 #include "generate/decoder_model.h"
+#include "generate/generator_text.h"
 #include "session/session.h"
 
 /* What clg_generator_open takes, with everything decided but what the folder says. */
@@ -50,6 +51,7 @@ struct clg_generator {
     uint32_t chunk;
     clg_sampling sampling;
     choosing choosing;
+    generator_text text;
     /* The sequence. Caches have the first n_cached tokens; the session's outputs are those of token
      * n_cached - 1 if has_outputs. */
     int64_t *tokens;
@@ -81,6 +83,11 @@ void generator_cancel(clg_generator *g);
 clg_status generator_check_sampling(const clg_sampling *s);
 clg_status generator_append(clg_generator *g, const int64_t *tokens, size_t n);
 clg_status generator_next(clg_generator *g, int64_t *out_token, clg_generator_end *out_end);
+/* Append a text, and choose a token and return its text (text_calls.c). A token whose text cannot
+ * be made stays in the sequence, and the next call makes it. *out_text is valid until then. */
+clg_status generator_append_text(clg_generator *g, const char *text, size_t n_bytes);
+clg_status generator_next_text(clg_generator *g, const char **out_text, size_t *out_bytes,
+                               clg_generator_end *out_end);
 clg_status generator_logits(clg_generator *g, float *out, size_t n);
 clg_status generator_rewind(clg_generator *g, size_t n_tokens);
 void generator_get_stats(const clg_generator *g, clg_generator_stats *out);

@@ -128,9 +128,10 @@ static clg_status run_chunk(clg_generator *g, size_t begin, size_t n)
         return status;
     }
     const double seconds = (double)(time_now_ns() - start_ns) * 1e-9;
-    const bool is_prompt = begin < g->n_appended;
-    *(is_prompt ? &g->stats.n_prompt_tokens : &g->stats.n_new_tokens) += n;
-    *(is_prompt ? &g->stats.prompt_s : &g->stats.new_s) += seconds;
+    const bool is_new =
+        c.total > g->n_appended && (n == 1 || (g->cache == CLG_CACHE_NONE && g->n_cached > 0));
+    *(is_new ? &g->stats.n_new_tokens : &g->stats.n_prompt_tokens) += is_new ? 1 : n;
+    *(is_new ? &g->stats.new_s : &g->stats.prompt_s) += seconds;
     g->stats.n_runs++;
     g->n_cached = c.total;
     return CLG_OK;
@@ -154,12 +155,15 @@ clg_status generator_evaluate(clg_generator *g)
     if (g->has_outputs) return CLG_OK;
     if (g->n_tokens == 0)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the sequence is empty: append a token first");
-    if (g->cache == CLG_CACHE_NONE) g->n_cached = 0;
+    if (g->cache == CLG_CACHE_NONE) {
+        CLG_TRY(run_chunk(g, 0, g->n_tokens));
+        g->has_outputs = true;
+        return CLG_OK;
+    }
     if (g->n_cached >= g->n_tokens) CLG_TRY(step_back(g));
     while (g->n_cached < g->n_tokens) {
         const size_t left = g->n_tokens - g->n_cached;
-        const bool is_cut = left > g->chunk && g->cache != CLG_CACHE_NONE;
-        CLG_TRY(run_chunk(g, g->n_cached, is_cut ? g->chunk : left));
+        CLG_TRY(run_chunk(g, g->n_cached, left > g->chunk ? g->chunk : left));
     }
     g->has_outputs = true;
     return CLG_OK;

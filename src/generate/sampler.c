@@ -5,7 +5,6 @@
 #include "generate/sampler.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Mixes all bits (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014). */
 static uint64_t mix(uint64_t x)
@@ -21,38 +20,82 @@ double sampler_random(uint64_t seed, uint64_t index)
     return (double)(mix(mix(seed) + index) >> 11) * 0x1p-53;
 }
 
-static int compare(const void *a, const void *b)
+/* ---- a heap: the candidate that counts first is its root ------------------------------------- */
+
+static bool goes_before(const sampler_candidate *a, const sampler_candidate *b)
 {
-    const sampler_candidate *x = a, *y = b;
-    if (x->logit != y->logit) return x->logit > y->logit ? -1 : 1;
-    return x->token < y->token ? -1 : x->token > y->token;
+    return a->logit != b->logit ? a->logit > b->logit : a->token < b->token;
 }
 
-void sampler_sort(sampler_candidate *candidates, size_t n)
+static void swap(sampler_candidate *a, sampler_candidate *b)
 {
-    qsort(candidates, n, sizeof *candidates, compare);
+    const sampler_candidate kept = *a;
+    *a = *b;
+    *b = kept;
 }
 
-size_t sampler_choose(const sampler_candidate *candidates, size_t n, const clg_sampling *sampling,
-                      uint64_t index)
+static void sift_down(sampler_candidate *heap, size_t n, size_t at)
 {
-    const sampler_candidate *c = candidates;
-    const double largest = c[0].logit, t = sampling->temperature;
-    double all = 0, kept = 0;
-    size_t n_kept = 0;
-    if (isinf(largest)) return 0;
-    for (size_t i = 0; i < n; i++) all += exp((c[i].logit - largest) / t);
-    const double enough = sampling->top_p > 0 && sampling->top_p < 1 ? sampling->top_p * all : all;
-    while (n_kept < n && (n_kept == 0 || kept < enough)) {
-        const double p = exp((c[n_kept].logit - largest) / t);
-        if (n_kept > 0 && p < sampling->min_p) break;
-        kept += p;
-        n_kept++;
+    for (;;) {
+        size_t first = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
+            if (goes_before(&heap[child], &heap[first])) first = child;
+        if (first == at) return;
+        swap(&heap[at], &heap[first]);
+        at = first;
     }
-    double left = sampler_random(sampling->seed, index) * kept;
+}
+
+/* Candidates in order: the i-th is taken from the heap when it is first asked for, to the end of
+ * the array. */
+typedef struct ranking {
+    sampler_candidate *candidates;
+    size_t n, n_taken;
+} ranking;
+
+static const sampler_candidate *ranked(ranking *r, size_t i)
+{
+    while (r->n_taken <= i) {
+        const size_t last = r->n - 1 - r->n_taken++;
+        swap(&r->candidates[0], &r->candidates[last]);
+        sift_down(r->candidates, last, 0);
+    }
+    return &r->candidates[r->n - 1 - i];
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+/* Counts the candidates that top_p and min_p leave; *out_sum: of their weights, exp(logit / t) over
+ * the largest. all: the sum of all. */
+static size_t count_kept(ranking *r, const clg_sampling *s, double all, double *out_sum)
+{
+    const bool has_top_p = s->top_p > 0 && s->top_p < 1;
+    const double largest = ranked(r, 0)->logit, enough = has_top_p ? s->top_p * all : all;
+    size_t n = 0;
+    *out_sum = all;
+    if (!has_top_p && s->min_p <= 0) return r->n;
+    for (*out_sum = 0; n < r->n && (n == 0 || *out_sum < enough); n++) {
+        const double weight = exp((ranked(r, n)->logit - largest) / s->temperature);
+        if (n > 0 && weight < s->min_p) break;
+        *out_sum += weight;
+    }
+    return n;
+}
+
+int64_t sampler_choose(sampler_candidate *candidates, size_t n, const clg_sampling *sampling,
+                       uint64_t index)
+{
+    ranking r = {candidates, n, 0};
+    for (size_t i = n / 2; i > 0; i--) sift_down(candidates, n, i - 1);
+    const double largest = ranked(&r, 0)->logit, t = sampling->temperature;
+    double all = 0, sum;
+    if (isinf(largest)) return ranked(&r, 0)->token;
+    for (size_t i = 0; i < n; i++) all += exp((candidates[i].logit - largest) / t);
+    const size_t n_kept = count_kept(&r, sampling, all, &sum);
+    double left = sampler_random(sampling->seed, index) * sum;
     for (size_t i = 0; i < n_kept; i++) {
-        left -= exp((c[i].logit - largest) / t);
-        if (left < 0) return i;
+        left -= exp((ranked(&r, i)->logit - largest) / t);
+        if (left < 0) return ranked(&r, i)->token;
     }
-    return n_kept - 1; /* rounding */
+    return ranked(&r, n_kept - 1)->token; /* rounding */
 }

@@ -16,13 +16,11 @@ typedef struct sampler_candidate {
     int64_t token;
 } sampler_candidate;
 
-/* Sorts candidates: larger logits first, smaller tokens first among equal ones. NaNs are not
- * allowed. */
-void sampler_sort(sampler_candidate *candidates, size_t n);
-/* Returns the index of the chosen one of n > 0 sorted candidates. temperature > 0. index: of the
- * token in the sequence. */
-size_t sampler_choose(const sampler_candidate *candidates, size_t n, const clg_sampling *sampling,
-                      uint64_t index);
+/* Returns the token that is chosen among n > 0 candidates, which it reorders; NaNs are not allowed.
+ * Larger logits count first, and smaller tokens among equal ones. temperature > 0. index: of the
+ * token in the sequence. Takes n and n log k steps, of k candidates that it looks at. */
+int64_t sampler_choose(sampler_candidate *candidates, size_t n, const clg_sampling *sampling,
+                       uint64_t index);
 /* Returns a number in [0, 1) of 53 random bits. */
 double sampler_random(uint64_t seed, uint64_t index);
 

@@ -19,7 +19,7 @@
 
 static opencl_faults faults;
 static clg_context *context;
-static const char *folders[N_DECODER_FORMS];
+static const char *folders[N_DECODER_FORMS + 1]; /* the last: of letters */
 
 static int open_group(void **state)
 {
@@ -31,6 +31,7 @@ static int open_group(void **state)
     if (clg_context_create("pocl", NULL, &context) != CLG_OK) return -1;
     folders[DECODER_PLAIN] = decoder_folder(DECODER_PLAIN);
     folders[DECODER_GROUPED] = decoder_folder(DECODER_GROUPED);
+    folders[N_DECODER_FORMS] = letters_folder();
     return 0;
 }
 
@@ -134,6 +135,49 @@ static void fail_each(decoder_form form, void (*arm)(size_t n), bool (*has_faile
         n_failed += status != CLG_OK;
         assert_ok(proceed(g, &has_rewound));
         assert_memory_equal(clg_generator_tokens(g), expected, sizeof expected);
+        if (!failed) break;
+    }
+    assert_true(n_failed > 10);
+    clg_generator_free(g);
+}
+
+/* Appends text and makes the text after it; goes on where a call failed. */
+static clg_status proceed_text(clg_generator *g, char *out, clg_generator_end *end)
+{
+    clg_status status = CLG_OK;
+    if (clg_generator_n_tokens(g) == 0) status = clg_generator_append_text(g, "ab", 2);
+    while (status == CLG_OK && *end == CLG_END_NONE) {
+        const char *text;
+        size_t n_bytes;
+        status = clg_generator_next_text(g, &text, &n_bytes, end);
+        if (status == CLG_OK) (void)strncat(out, text, n_bytes);
+        if (status != CLG_OK) *end = CLG_END_NONE;
+    }
+    return status;
+}
+
+TEST(generate_faults__each_allocation_of_text)
+{
+    clg_generator *g;
+    size_t n_failed = 0;
+    for (size_t n = 0;; n++) {
+        char out[64] = "";
+        clg_generator_end end = CLG_END_NONE;
+        if (n % 32 == 0) {
+            if (n > 0) clg_generator_free(g);
+            assert_ok(clg_generator_open(context, folders[N_DECODER_FORMS], NULL, &g));
+        }
+        assert_ok(clg_generator_rewind(g, 0));
+        assert_ok(clg_generator_set_stops(g, NAMES("eg"), 1));
+        failing_alloc_arm(n);
+        const clg_status status = proceed_text(g, out, &end);
+        const bool failed = failing_alloc_has_failed();
+        failing_alloc_arm(SIZE_MAX);
+        if (status != CLG_OK) assert_true(failed && error_text()[0]);
+        n_failed += status != CLG_OK;
+        assert_ok(proceed_text(g, out, &end));
+        assert_string_equal(out, "c\xc3\xa9"
+                                 "defg");
         if (!failed) break;
     }
     assert_true(n_failed > 10);

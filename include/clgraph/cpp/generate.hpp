@@ -38,6 +38,12 @@ struct generated {
     clg_generator_end end = CLG_END_NONE;
 };
 
+/* Text, valid until the generator's next call, and whether it is the end. */
+struct generated_text {
+    std::string_view text;
+    clg_generator_end end = CLG_END_NONE;
+};
+
 /* A decoder, and a sequence that it continues. One thread at a time. */
 class generator : public handle<clg_generator, clg_generator_free>
 {
@@ -91,6 +97,25 @@ class generator : public handle<clg_generator, clg_generator_free>
         const clg_status status = clg_generator_next(get(), &made.token, &made.end);
         return detail::check(status, made);
     }
+    result<void> try_append_text(std::string_view text)
+    {
+        return detail::check(clg_generator_append_text(get(), text.data(), text.size()));
+    }
+    /* The text that is certain with the next token, and whether it is the end. */
+    result<generated_text> try_next_text()
+    {
+        generated_text made;
+        const char *text = "";
+        std::size_t n_bytes = 0;
+        const clg_status status = clg_generator_next_text(get(), &text, &n_bytes, &made.end);
+        if (status == CLG_OK) made.text = std::string_view(text, n_bytes);
+        return detail::check(status, made);
+    }
+    result<void> try_set_stops(const std::vector<std::string> &texts)
+    {
+        const names all(texts);
+        return detail::check(clg_generator_set_stops(get(), all.data(), all.size()));
+    }
     /* Writes as many logits as there are tokens in the vocabulary. */
     result<void> try_logits(view<float> out)
     {
@@ -131,6 +156,9 @@ class generator : public handle<clg_generator, clg_generator_free>
     void reset_sampling() { try_reset_sampling().value(); }
     void append(view<const std::int64_t> tokens) { try_append(tokens).value(); }
     generated next() { return try_next().value(); }
+    void append_text(std::string_view text) { try_append_text(text).value(); }
+    generated_text next_text() { return try_next_text().value(); }
+    void set_stops(const std::vector<std::string> &texts) { try_set_stops(texts).value(); }
     void logits(view<float> out) { try_logits(out).value(); }
     void rewind(std::size_t n_tokens) { try_rewind(n_tokens).value(); }
     clg_generator_stats stats() { return try_stats().value(); }

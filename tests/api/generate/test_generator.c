@@ -80,6 +80,9 @@ static void reference_logits(clg_session *s, const clg_model *m, const int64_t *
     assert_ok(clg_session_set_input_data(s, "attention_mask", CLG_INT64, 2, dims, ones, size));
     if (has_input(m, "position_ids"))
         assert_ok(clg_session_set_input_data(s, "position_ids", CLG_INT64, 2, dims, places, size));
+    if (has_input(m, "use_cache_branch"))
+        assert_ok(clg_session_set_input_data(s, "use_cache_branch", CLG_BOOL, 1, DIMS(1),
+                                             &(bool){false}, 1));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output(s, "logits", &v));
     memcpy(out, (const float *)clg_value_data(v) + (n - 1) * V, V * sizeof *out);
@@ -146,6 +149,12 @@ TEST(generator__caches_in_float16)
 {
     compare_with_reference(DECODER_PLAIN_F16, CLG_CACHE_AUTO, 0);
     compare_with_reference(DECODER_GROUPED_F16, CLG_CACHE_AUTO, 0);
+}
+
+/* The reference gives no past, and so not use_cache_branch either. */
+TEST(generator__branches_for_the_first_run_and_the_others)
+{
+    compare_with_reference(DECODER_MERGED, CLG_CACHE_AUTO, 3);
 }
 
 TEST(generator__without_caches) { compare_with_reference(DECODER_NO_CACHE, CLG_CACHE_AUTO, 0); }

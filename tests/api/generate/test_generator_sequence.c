@@ -14,6 +14,7 @@
 #include <clgraph/inspect.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 TEST_GROUP(open_context, close_context)
@@ -75,6 +76,13 @@ TEST(generator__a_seed_repeats_its_text_and_others_differ)
     clg_generator_free(other);
 }
 
+static int compare(const void *a, const void *b)
+{
+    const sampler_candidate *x = a, *y = b;
+    if (x->logit != y->logit) return x->logit > y->logit ? -1 : 1;
+    return x->token < y->token ? -1 : 1;
+}
+
 /* The host's choice from the logits, by the definition. */
 static int64_t expected_choice(clg_generator *g, const clg_sampling *s)
 {
@@ -92,10 +100,10 @@ static int64_t expected_choice(clg_generator *g, const clg_sampling *s)
                                                             : x * penalty,
                                    i};
     }
-    sampler_sort(c, V);
+    qsort(c, V, sizeof *c, compare);
     if (s->temperature == 0) return c[0].token;
     const size_t n = s->top_k > 0 && s->top_k < V ? s->top_k : V;
-    return c[sampler_choose(c, n, s, clg_generator_n_tokens(g))].token;
+    return sampler_choose(c, n, s, clg_generator_n_tokens(g));
 }
 
 TEST(generator__tokens_are_chosen_from_the_logits_as_documented)
@@ -122,12 +130,18 @@ TEST(generator__tokens_are_chosen_from_the_logits_as_documented)
     clg_generator_free(g);
 }
 
-/* Counts draws of each of four candidates. */
+/* Counts draws of each of four candidates, whose order is different each time. */
 static void count_draws(const clg_sampling *s, int counts[4])
 {
-    static const sampler_candidate four[] = {{2, 10}, {1, 11}, {0, 12}, {-1, 13}};
     memset(counts, 0, 4 * sizeof *counts);
-    for (uint64_t i = 0; i < 20000; i++) counts[sampler_choose(four, 4, s, i)]++;
+    for (uint64_t i = 0; i < 20000; i++) {
+        sampler_candidate four[4];
+        for (int k = 0; k < 4; k++)
+            four[(k * 3 + i) % 4] = (sampler_candidate){(float)(2 - k), 10 + k};
+        const int64_t token = sampler_choose(four, 4, s, i);
+        assert_between((uintmax_t)token, 10, 13);
+        counts[token - 10]++;
+    }
 }
 
 TEST(generator__draws_have_the_probabilities_of_the_softmax)
