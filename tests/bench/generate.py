@@ -4,6 +4,7 @@
 
     generate.py FOLDER [--device SELECTOR] [--steps N] [--check-only] [--rounds N] [--prompt N]
                 [--new N] [--threads N] [--kernels simd|simt] [--tolerance T]
+                [--cache growing|reserved] [--chunk N]
 
 FOLDER is one of onnxruntime-genai's. First the logits of N (200) steps are compared with those of
 ONNX Runtime's CPU provider: both get the same tokens, of which every second is the most likely one
@@ -173,6 +174,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--device", default="pocl")
     parser.add_argument("--kernels", default="auto")
+    parser.add_argument("--cache", default="auto")
+    parser.add_argument("--chunk", type=int, default=0)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--tolerance", type=float, default=1e-3)
     parser.add_argument("--check-only", action="store_true")
@@ -185,7 +188,13 @@ def main():
         os.environ["POCL_MAX_PTHREAD_COUNT"] = str(arguments.threads)
         os.execv(sys.executable, [sys.executable, *sys.argv])
     start = time.perf_counter()
-    generator = clgraph.Generator(arguments.folder, arguments.device, kernels=arguments.kernels)
+    generator = clgraph.Generator(
+        arguments.folder,
+        arguments.device,
+        kernels=arguments.kernels,
+        cache=arguments.cache,
+        chunk=arguments.chunk,
+    )
     print(
         f"opened in {time.perf_counter() - start:.1f} s: {generator.model_type}, "
         f"{generator.n_layers} layers, {generator.vocabulary} tokens, caches {generator.cache}"

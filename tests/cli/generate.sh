@@ -14,21 +14,21 @@ language_graph() {
   for row in 0 1 2 3 4 5 6 7; do
     for column in 0 1 2 3 4 5 6 7; do
       case $(((column - row + 8) % 8)) in
-        0) f32 3f800000 >>embed ;;
-        *) f32 00000000 >>embed ;;
+        0) f32 3f800000 >>look ;;
+        *) f32 00000000 >>look ;;
       esac
       case $(((column - row + 8) % 8)) in
-        1) f32 40a00000 >>head ;;
-        2) f32 40000000 >>head ;;
-        *) f32 00000000 >>head ;;
+        1) f32 40a00000 >>score ;;
+        2) f32 40000000 >>score ;;
+        *) f32 00000000 >>score ;;
       esac
     done
   done
   onnx_node Gather look 'embed input_ids' x
   onnx_node MatMul score 'x head' logits
   pb_text 2 letters
-  onnx_floats embed '8 8' embed
-  onnx_floats head '8 8' head
+  onnx_floats embed '8 8' look
+  onnx_floats head '8 8' score
   onnx_input input_ids 7 batch tokens
   onnx_output logits 1 batch tokens 8
 }
