@@ -5,6 +5,7 @@ different, on small decoders with made-up weights (tests/models/decoder.py), in 
 weights of 4 bits, with caches that grow and with reserved ones; each by tests/bench/generate.py.
 """
 
+import logging
 import os
 import pathlib
 import subprocess
@@ -24,6 +25,7 @@ TOLERANCE = "1e-5"  # of the largest logit: sums in another order
 
 
 def main():
+    logging.disable(logging.INFO)  # of the quantiser
     genai.onnx, genai.sizes = onnx, decoder_sizes
     weights = decoder.make_weights()
     models = {
