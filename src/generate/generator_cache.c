@@ -141,6 +141,10 @@ static clg_status resize(clg_generator *g, size_t n_from, size_t n_to)
 
 clg_status generator_cut_caches(clg_generator *g, size_t n)
 {
+    if (session_is_stale(g->session)) {
+        generator_drop_caches(g);
+        return CLG_OK;
+    }
     CLG_TRY(session_enter(g->session));
     const clg_status status = resize(g, g->n_cached, n);
     session_leave(g->session);

@@ -152,6 +152,7 @@ static clg_status step_back(clg_generator *g)
 
 clg_status generator_evaluate(clg_generator *g)
 {
+    if (session_is_stale(g->session)) generator_drop_caches(g); /* they were on a lost device */
     if (g->has_outputs) return CLG_OK;
     if (g->n_tokens == 0)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the sequence is empty: append a token first");
