@@ -29,6 +29,7 @@
 #include <clgraph/cpp/dtype.hpp>     /* types of elements */
 #include <clgraph/cpp/error.hpp>     /* error, result */
 #include <clgraph/cpp/files.hpp>     /* .npy, .npz, the cache */
+#include <clgraph/cpp/generate.hpp>  /* language models */
 #include <clgraph/cpp/image.hpp>     /* images as tensors */
 #include <clgraph/cpp/model.hpp>     /* ONNX files, gradients */
 #include <clgraph/cpp/session.hpp>   /* runs */

@@ -42,6 +42,7 @@ from .errors import (
     OutOfMemory,
     Unsupported,
 )
+from .generate import Generator, GeneratorStats
 from .model import Batch, Limits, Model, ModelMetadata, NodeArg
 from .multi import Part, PartList
 from .session import EP_NAME as _EP_NAME
@@ -80,11 +81,12 @@ def get_available_providers() -> list:
 
 
 __all__ = [
-    "Batch", "Busy", "Cancelled", "Context", "ContextList", "Device", "DeviceList", "DeviceLost",
-    "Error", "InferenceSession", "InvalidArgument", "InvalidModel", "LimitExceeded", "Limits",
-    "Measures", "Memory", "Model", "ModelMetadata", "NoDevice", "NoOpenCL", "Node", "NodeArg",
-    "OutOfMemory", "Part", "PartList", "Profile", "SelftestCase", "SelftestResult", "Step",
-    "StepStats", "Tokenizer", "TokenStream", "Trainer", "Unsupported", "Value",
+    "Batch", "Busy", "Cancelled", "Context", "ContextList", "Device", "DeviceList",
+    "DeviceLost", "Error", "Generator", "GeneratorStats", "InferenceSession", "InvalidArgument",
+    "InvalidModel", "LimitExceeded", "Limits", "Measures", "Memory", "Model", "ModelMetadata",
+    "Node", "NodeArg", "NoDevice", "NoOpenCL", "OutOfMemory", "Part", "PartList", "Profile",
+    "SelftestCase", "SelftestResult", "Step", "StepStats", "Tokenizer", "TokenStream",
+    "Trainer", "Unsupported", "Value",
     "contexts", "devices", "diagnose", "empty", "get_available_providers", "get_ep_name",
     "get_library_path", "library_path", "select", "selftest", "stream",
 ]  # fmt: skip

@@ -58,6 +58,18 @@ CLG_SELFTEST_DEFAULT = 0
 CLG_SELFTEST_ON = 1
 CLG_SELFTEST_OFF = 2
 
+# clg_generator_cache
+CLG_CACHE_AUTO = 0
+CLG_CACHE_GROWING = 1
+CLG_CACHE_RESERVED = 2
+CLG_CACHE_NONE = 3
+
+# clg_generator_end
+CLG_END_NONE = 0
+CLG_END_EOS = 1
+CLG_END_LENGTH = 2
+CLG_END_STOP = 3
+
 # clg_place
 CLG_PLACE_DEVICE = 0
 CLG_PLACE_LOAD = 1
@@ -231,6 +243,60 @@ class clg_context_options(Structure):
         ("compile_limit_s", c_uint32),
         ("compile_limit_mib", c_uint32),
         ("max_launch_ms", c_uint32),
+    ]
+
+
+class clg_generator_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("session", c_void_p),
+        ("max_context", c_uint64),
+        ("chunk", c_uint32),
+        ("cache", c_int),
+        ("read_files", c_bool),
+    ]
+
+
+class clg_generator_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("model_type", c_char_p),
+        ("vocabulary", c_uint64),
+        ("max_context", c_uint64),
+        ("n_layers", c_uint64),
+        ("bos", c_int64),
+        ("pad", c_int64),
+        ("eos", c_void_p),
+        ("n_eos", c_size_t),
+        ("cache", c_int),
+    ]
+
+
+class clg_sampling(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("temperature", c_double),
+        ("top_k", c_uint32),
+        ("top_p", c_double),
+        ("min_p", c_double),
+        ("repetition_penalty", c_double),
+        ("seed", c_uint64),
+        ("max_new", c_uint64),
+    ]
+
+
+class clg_generator_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("n_prompt_tokens", c_uint64),
+        ("prompt_s", c_double),
+        ("n_new_tokens", c_uint64),
+        ("new_s", c_double),
+        ("sampling_s", c_double),
+        ("n_runs", c_uint64),
+        ("n_cached", c_uint64),
+        ("capacity", c_uint64),
+        ("cache_bytes", c_uint64),
     ]
 
 
@@ -674,6 +740,22 @@ FUNCTIONS = {
     "clg_dtype_name": (c_char_p, [c_int]),
     "clg_dtype_size": (c_size_t, [c_int]),
     "clg_file_write": (c_int, [c_char_p, c_void_p, c_size_t]),
+    "clg_generator_append": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "clg_generator_append_text": (c_int, [c_void_p, c_char_p, c_size_t]),
+    "clg_generator_cancel": (None, [c_void_p]),
+    "clg_generator_describe": (c_int, [c_void_p, c_void_p]),
+    "clg_generator_free": (None, [c_void_p]),
+    "clg_generator_get_sampling": (c_int, [c_void_p, c_void_p]),
+    "clg_generator_get_stats": (c_int, [c_void_p, c_void_p]),
+    "clg_generator_logits": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "clg_generator_n_tokens": (c_size_t, [c_void_p]),
+    "clg_generator_next": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "clg_generator_next_text": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_generator_open": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p]),
+    "clg_generator_rewind": (c_int, [c_void_p, c_size_t]),
+    "clg_generator_set_sampling": (c_int, [c_void_p, c_void_p]),
+    "clg_generator_set_stops": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "clg_generator_tokens": (c_void_p, [c_void_p]),
     "clg_get_log": (clg_log_callback, [c_void_p]),
     "clg_ids_free": (None, [c_void_p]),
     "clg_image_decode": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p]),

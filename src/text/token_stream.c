@@ -29,11 +29,13 @@ void token_stream_deinit(token_stream *s)
     *s = (token_stream){0};
 }
 
-static clg_status decode(const token_stream *s, strbuf *out_text)
+/* Decodes the ids from `first` on. */
+static clg_status decode(const token_stream *s, size_t first, strbuf *out_text)
 {
     out_text->size_bytes = 0;
     out_text->status = CLG_OK;
-    return tokenizer_decode(s->tokenizer, s->ids, s->n_ids, s->skips_special, out_text);
+    return tokenizer_decode(s->tokenizer, s->ids + first, s->n_ids - first, s->skips_special,
+                            out_text);
 }
 
 static bool is_waiting(const strbuf *t)
@@ -67,12 +69,37 @@ static bool is_silent(const token_stream *s, int64_t id)
     return s->skips_special && added && added->is_skipped;
 }
 
+/* Makes s->text the text after the prefix, and the ids after it the new prefix. Takes back the last
+ * id on failure. */
+static clg_status advance(token_stream *s)
+{
+    strbuf next;
+    strbuf_init(&next, 0);
+    const clg_status status = decode(s, s->n_prefix, &next);
+    if (status != CLG_OK) {
+        strbuf_deinit(&next);
+        s->n_ids--;
+        return status;
+    }
+    remove_prefix(s);
+    const size_t n_kept = s->n_ids - s->n_prefix;
+    memmove(s->ids, s->ids + s->n_prefix, n_kept * sizeof *s->ids);
+    s->n_ids = s->n_prefix = n_kept;
+    strbuf_deinit(&s->prefix);
+    s->prefix = next;
+    return CLG_OK;
+}
+
 clg_status token_stream_push(token_stream *s, int64_t id)
 {
     s->text.size_bytes = 0;
     if (is_silent(s, id)) return CLG_OK;
     if (s->prefix.size_bytes == 0 && s->n_ids > 0) {
-        CLG_TRY(decode(s, &s->prefix));
+        const clg_status status = decode(s, 0, &s->prefix);
+        if (status != CLG_OK) {
+            s->prefix.size_bytes = 0;
+            return status;
+        }
         if (is_waiting(&s->prefix))
             s->prefix.size_bytes = 0;
         else
@@ -80,7 +107,7 @@ clg_status token_stream_push(token_stream *s, int64_t id)
     }
     CLG_TRY(MEMORY_RESERVE(s->ids, s->capacity, s->n_ids + 1));
     s->ids[s->n_ids++] = id;
-    clg_status status = decode(s, &s->text);
+    const clg_status status = decode(s, 0, &s->text);
     if (status != CLG_OK) {
         s->n_ids--;
         return status;
@@ -90,16 +117,12 @@ clg_status token_stream_push(token_stream *s, int64_t id)
         if (!is_full) s->text.size_bytes = 0;
         if (!is_full) return CLG_OK;
     }
-    remove_prefix(s);
-    const size_t n_kept = s->n_ids - s->n_prefix;
-    memmove(s->ids, s->ids + s->n_prefix, n_kept * sizeof *s->ids);
-    s->n_ids = s->n_prefix = n_kept;
-    return decode(s, &s->prefix);
+    return advance(s);
 }
 
 clg_status token_stream_end(token_stream *s)
 {
-    CLG_TRY(decode(s, &s->text));
+    CLG_TRY(decode(s, 0, &s->text));
     remove_prefix(s);
     s->prefix.size_bytes = 0;
     s->n_ids = s->n_prefix = 0;

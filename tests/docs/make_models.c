@@ -14,6 +14,8 @@
  *     resnet50.onnx, clip.onnx, model.onnx
  *                    image [1,3,S,S], S = 224, 224, 384 -> [1,1000], [1,512], [1,1000]
  *     yolox_nano.onnx, version-RFB-320.onnx, deeplab.onnx: the inputs and outputs of these models
+ *     language/model.onnx    input_ids [batch,tokens] -> logits [batch,tokens,8], for files.py; the
+ *                    folder must be there
  *     columns.onnx   as images.onnx, with a Softmax over the rows, the node softmax_3
  */
 #include <clgraph/inspect.h>
@@ -183,6 +185,27 @@ static void make_case(const char *folder)
     }
 }
 
+/* The most likely token after each is the next one, of eight. */
+static void make_language(const char *folder)
+{
+    float embed[64] = {0}, head[64] = {0};
+    const int64_t square[] = {8, 8}, any[] = {-1, -1};
+    const char *names[] = {"batch", "tokens"};
+    for (int i = 0; i < 8; i++) {
+        embed[9 * i] = 1;
+        head[8 * i + (i + 1) % 8] = 5;
+        head[8 * i + (i + 2) % 8] = 2;
+    }
+    start();
+    need(clg_builder_input(b, "input_ids", CLG_INT64, 2, any, names));
+    need(clg_builder_constant(b, "embed", CLG_FLOAT32, 2, square, embed, sizeof embed));
+    need(clg_builder_constant(b, "head", CLG_FLOAT32, 2, square, head, sizeof head));
+    node("Gather", NULL, "embed", "input_ids", "x");
+    node("MatMul", NULL, "x", "head", "logits");
+    need(clg_builder_output(b, "logits"));
+    finish(folder, "language/model.onnx");
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -192,6 +215,7 @@ int main(int argc, char **argv)
     make_vectors(argv[1]);
     make_case(argv[1]);
     make_vision(argv[1]);
+    make_language(argv[1]);
     make_images(argv[1], "images.onnx", 1);
     make_images(argv[1], "columns.onnx", 0);
     return 0;

@@ -31,6 +31,7 @@ parsers_of() {
     npz) echo src/tensor/formats/npz.c src/tensor/formats/zip_read.c ;;
     proto) echo src/tensor/formats/tensor_proto.c src/tensor/formats/value_proto.c ;;
     csv) echo tools/cltool/lib/data/csv.c ;;
+    decoder) echo src/generate/decoder_config.c src/generate/json_config.c ;;
     idx) echo tools/cltool/lib/data/idx.c ;;
     image) echo tools/cltool/lib/data/image.c tools/cltool/lib/vision/image_file.c src/images/*.c ;;
     cache) echo src/ocl/cache/cache_{entry,pack}.c ;;
@@ -57,7 +58,7 @@ export CLG_CACHE_DIR=$build/fuzz-cache
 
 status=0
 printf '%-9s %-44s %6s %8s %8s\n' target file lines reached share
-for target in onnx npy npz proto csv idx image cache tuning records helper selector tokenizer; do
+for target in onnx npy npz proto csv idx image cache tuning records helper selector tokenizer decoder; do
   profile=$build/fuzz-$target
   rm -f "$profile"-*.profraw
   LLVM_PROFILE_FILE=$profile-%m.profraw "$program" "$corpus" "$target" >/dev/null 2>"$profile.log" || {

@@ -17,7 +17,7 @@ helper onnx ops
 passes
 plan
 session
-train
+train generate
 api'
 
 edges() { # FOLDER...: "file:line:include" for every include directive

@@ -110,6 +110,16 @@ static const command commands[] = {
      "cltool gradient digits.onnx -i heldout.npy --loss cross-entropy "
      "--target labels.npy -o out",
      cmd_gradient},
+    {"generate", "DIR --prompt TEXT | DIR --tokens N,N...", 1, 1,
+     OPTIONS_GENERATE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL,
+     "text from a language model: what follows a prompt",
+     "DIR is a folder of onnxruntime-genai (genai_config.json) or of Optimum (config.json and "
+     "model.onnx), with\n"
+     "tokenizer.json. The prompt is taken as it is: a chat template is the caller's. Text goes to "
+     "standard output as\n"
+     "it is made, statistics to standard error. A seed gives the same text again: "
+     "docs/language-models.md.",
+     "cltool generate model/ --prompt 'Once upon a time' --temperature 0.8 --seed 1", cmd_generate},
     {"new", "mlp SIZES | cnn CHANNELSxHEIGHTxWIDTH --dense SIZES", 2, 2,
      OPTIONS_NEW | OPTIONS_FORCE, "a network with random weights, to be trained",
      "mlp    dense layers: 784,128,10 has 784 inputs and 10 outputs; 1x28x28,128,10 takes images\n"

@@ -3,6 +3,7 @@
 """Writes models/ (make_models.c) and small files of data into the current folder.
 
 digits.onnx, labels.txt, heldout.npy, 00.png: those of examples/digits
+model/                      a language model of the letters a to g, with its tokenizer
 x.npy, rows.npy, big.npy    [8,3], [8,3] and [1000,3] float32
 images.npy, labels.npy      [800,1,28,28] float32 and [800] int64, classes 0 to 9
 train-*, t10k-* idx files   64 and 16 images of MNIST's form, black but for one spot
@@ -54,14 +55,31 @@ def tokenizer():
     return {"version": "1.0", "pre_tokenizer": level, "decoder": level, "model": model}
 
 
+def language(made):
+    """Writes model/, a folder as Optimum exports it, around the model that make_models made."""
+    folder = pathlib.Path("model")
+    made.rename(folder)
+    config = {"model_type": "letters", "vocab_size": 8, "max_position_embeddings": 64}
+    (folder / "config.json").write_text(json.dumps({**config, "eos_token_id": 7}))
+    end = {"id": 7, "content": "<end>", "special": True, "normalized": False}
+    end.update({"single_word": False, "lstrip": False, "rstrip": False})
+    letters = {letter: i for i, letter in enumerate("abcdefg")}
+    made_of = {"version": "1.0", "added_tokens": [end], "normalizer": None}
+    made_of.update({"pre_tokenizer": None, "post_processor": None, "decoder": {"type": "Fuse"}})
+    made_of["model"] = {"type": "BPE", "vocab": letters, "merges": []}
+    (folder / "tokenizer.json").write_text(json.dumps(made_of))
+
+
 def main():
     pathlib.Path("tokenizer.json").write_text(json.dumps(tokenizer()))
     os.makedirs("models/case/test_data_set_0")
+    os.makedirs("models/language")
     program = pathlib.Path(os.environ["CLG_BUILD_DIR"]) / "tests" / "docs" / "make_models"
     subprocess.run([program, "models"], check=True)
     for name in ("digits.onnx", "labels.txt", "heldout.npy", "images/00.png"):
         shutil.copy(f"examples/digits/{name}", ".")
     shutil.copy("models/linear.onnx", "models/case/model.onnx")
+    language(pathlib.Path("models/language"))
     numbers = np.random.default_rng(1)
     np.save("x.npy", numbers.random((8, 3), np.float32))
     np.save("rows.npy", numbers.random((8, 3), np.float32))

@@ -149,6 +149,30 @@ static void make_selectors(void)
     corpus_file("selector", "too_many_parts", text, 100);
 }
 
+static void make_decoders(void)
+{
+    corpus_text(
+        "decoder", "plain.json",
+        "{\"model_type\": \"gpt2\", \"vocab_size\": 64, \"n_positions\": 128, \"n_layer\": 2, "
+        "\"n_head\": 2, \"n_embd\": 16, \"eos_token_id\": [5, 6], \"bos_token_id\": null}");
+    corpus_text("decoder", "generation.json",
+                "{\"do_sample\": true, \"temperature\": 0.7, \"top_k\": 40, \"top_p\": 0.9, "
+                "\"min_p\": 0.05, \"repetition_penalty\": 1.1, \"eos_token_id\": 2}");
+    corpus_text(
+        "decoder", "genai.json",
+        "{\"model\": {\"type\": \"llama\", \"bos_token_id\": 1, \"eos_token_id\": 0, "
+        "\"vocab_size\": 64, \"context_length\": 128, \"decoder\": {\"filename\": \"m.onnx\", "
+        "\"head_size\": 8, \"num_hidden_layers\": 2, \"num_key_value_heads\": 2, \"inputs\": "
+        "{\"input_ids\": \"ids\", \"past_key_names\": \"past.%d.k\"}, \"outputs\": "
+        "{\"logits\": \"scores\", \"present_key_names\": \"new.%d.k\"}}}, "
+        "\"search\": {\"do_sample\": false}}");
+    corpus_text("decoder", "pipeline.json", "{\"model\": {\"decoder\": {\"pipeline\": [{}]}}}");
+    corpus_text("decoder", "pattern.json",
+                "{\"model\": {\"decoder\": {\"inputs\": {\"past_key_names\": \"%d%n\"}}}}");
+    corpus_text("decoder", "cut.json", "{\"vocab_size\": 6");
+    corpus_text("decoder", "list.json", "[[[[1]]]]");
+}
+
 static void write_entry(FILE *file, const char *word)
 {
     if (word && *word) fuzz_require(fprintf(file, "\"%s\"\n", word) > 0);
@@ -191,5 +215,6 @@ int main(int argc, char **argv)
     make_csv();
     make_idx();
     make_selectors();
+    make_decoders();
     return 0;
 }

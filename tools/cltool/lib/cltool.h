@@ -21,6 +21,7 @@ int cmd_merge(const options *o);
 int cmd_verify(const options *o);
 int cmd_diff(const options *o);
 int cmd_gradient(const options *o);
+int cmd_generate(const options *o);
 int cmd_new(const options *o);
 int cmd_tokenize(const options *o);
 int cmd_train(const options *o);

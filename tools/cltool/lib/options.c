@@ -179,6 +179,27 @@ static const option_row rows[] = {
      "print the text of these ids, as in 1,2,3"},
     {"no-special", 0, KIND_FLAG, AT(no_special), OPTIONS_TOKENIZE, NULL,
      "without the special tokens around a text; with --decode, without any"},
+    {"prompt", 0, KIND_TEXT, AT(prompt), OPTIONS_GENERATE, "TEXT",
+     "the text to go on with; '-': from standard input"},
+    {"tokens", 0, KIND_TEXT, AT(tokens), OPTIONS_GENERATE, "N,N...",
+     "in place of a text, ids of tokens; then ids are printed, too"},
+    {"max-tokens", 0, KIND_SIZE, AT(max_tokens), OPTIONS_GENERATE, "N",
+     "new tokens at most (default 256)"},
+    {"temperature", 0, KIND_REAL, AT(temperature), OPTIONS_GENERATE, "T",
+     "of the draws; 0: the most likely token (default, as of those below: the folder's)"},
+    {"top-k", 0, KIND_TEXT, AT(top_k), OPTIONS_GENERATE, "K",
+     "draw among the K most likely tokens; 0: all"},
+    {"top-p", 0, KIND_REAL, AT(top_p), OPTIONS_GENERATE, "P",
+     "draw among the most likely tokens whose probabilities sum up to P"},
+    {"min-p", 0, KIND_REAL, AT(min_p), OPTIONS_GENERATE, "P",
+     "draw among tokens at least P times as likely as the most likely one"},
+    {"repetition-penalty", 0, KIND_REAL, AT(repetition_penalty), OPTIONS_GENERATE, "R",
+     "make tokens that occurred less likely, by more the larger R above 1"},
+    {"seed", 0, KIND_SIZE0, AT(seed), OPTIONS_GENERATE, "N", "of the draws (default 0)"},
+    {"stop", 0, KIND_LIST, AT(stops), OPTIONS_GENERATE, "TEXT",
+     "end before this text (repeatable)"},
+    {"context", 0, KIND_SIZE, AT(context), OPTIONS_GENERATE, "N",
+     "tokens of prompt and text at most (default: the model's)"},
     {"output", 'o', KIND_TEXT, AT(output), OPTIONS_REPORT, "FILE", "write the report there"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_BENCH | OPTIONS_REPORT, "N,N...",
      "sizes of the first dimension"},
@@ -430,7 +451,15 @@ static int read_short(reader *r, const char *word)
 
 int options_parse(options *o, const char *command, unsigned groups, int argc, char **argv)
 {
-    *o = (options){.rtol = 1e-3, .atol = -1, .scale = -1, .score_threshold = -1, .nms = -1};
+    *o = (options){.rtol = 1e-3,
+                   .atol = -1,
+                   .scale = -1,
+                   .score_threshold = -1,
+                   .nms = -1,
+                   .temperature = -1,
+                   .top_p = -1,
+                   .min_p = -1,
+                   .repetition_penalty = -1};
     o->arguments = must_alloc((size_t)argc + 1, sizeof *o->arguments);
     reader r = {o, command, groups, argv, argv + argc};
     bool only_arguments = false;
@@ -455,7 +484,7 @@ void options_deinit(options *o)
                           &o->images,    &o->fills,           &o->shapes,
                           &o->dims,      &o->expect,          &o->dump,
                           &o->outputs,   &o->preferred_impls, &o->wrt,
-                          &o->trained,   &o->frozen};
+                          &o->trained,   &o->frozen,          &o->stops};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
     free(o->arguments);
 }

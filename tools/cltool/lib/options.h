@@ -87,6 +87,12 @@ typedef struct options {
     text_list outputs;
     const char *shard;
     bool resume;
+    /* generate; below 0 or NULL: not given */
+    const char *prompt, *tokens;
+    double temperature, top_p, min_p, repetition_penalty;
+    const char *top_k;
+    size_t max_tokens, context; /* 0: not given */
+    text_list stops;
     /* merge */
     size_t rows; /* 0: not given */
     /* cache */
@@ -126,7 +132,8 @@ enum option_groups {
     OPTIONS_TRAIN = 1u << 22,
     OPTIONS_NEW = 1u << 23,
     OPTIONS_REPORT = 1u << 24,
-    OPTIONS_TOKENIZE = 1u << 25
+    OPTIONS_TOKENIZE = 1u << 25,
+    OPTIONS_GENERATE = 1u << 26
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */
