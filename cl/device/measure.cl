@@ -30,28 +30,23 @@
 #define CAT(a, b) CAT2(a, b)
 typedef CAT(SCALAR, P_VEC) vec;
 
-// NVIDIA's compiler has half arithmetic but no fma of halves; -cl-mad-enable joins the two.
-#if P_T == 10
-#define MULTIPLY_ADD(v) (v * a + b)
-#else
-#define MULTIPLY_ADD(v) fma(v, a, b)
-#endif
-
 __kernel void fma_loop(__global const float *x, __global float *y, const int n_rounds)
 {
     const float id = (float)(get_global_id(0) & 7) * 0.125f;
     const vec a = (vec)(SCALAR)x[0], b = (vec)(SCALAR)x[1];
     vec v0 = (vec)(SCALAR)id, v1 = v0 + a, v2 = v1 + a, v3 = v2 + a;
     vec v4 = v3 + a, v5 = v4 + a, v6 = v5 + a, v7 = v6 + a;
+    // -cl-mad-enable joins a product and a sum where the device can. fma() would
+    // be a call of the C library for each lane on x86 without FMA; NVIDIA has none of halves.
     for (int i = 0; i < n_rounds; ++i) {
-        v0 = MULTIPLY_ADD(v0);
-        v1 = MULTIPLY_ADD(v1);
-        v2 = MULTIPLY_ADD(v2);
-        v3 = MULTIPLY_ADD(v3);
-        v4 = MULTIPLY_ADD(v4);
-        v5 = MULTIPLY_ADD(v5);
-        v6 = MULTIPLY_ADD(v6);
-        v7 = MULTIPLY_ADD(v7);
+        v0 = v0 * a + b;
+        v1 = v1 * a + b;
+        v2 = v2 * a + b;
+        v3 = v3 * a + b;
+        v4 = v4 * a + b;
+        v5 = v5 * a + b;
+        v6 = v6 * a + b;
+        v7 = v7 * a + b;
     }
     const vec sum = ((v0 + v1) + (v2 + v3)) + ((v4 + v5) + (v6 + v7));
     // Every lane counts: a compiler for scalars drops those that do not.

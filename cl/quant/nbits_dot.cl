@@ -44,44 +44,6 @@ static inline int quantized(__global const elem *p, const int at, const int coun
     return at < count ? (int)rint(LOAD1(p + at) * by) : 0;
 }
 
-__kernel void nbits_quantize(__global const elem *a, const long a_off, __global int *x,
-                             const long x_off, const int m, const int k, const int blocks,
-                             const int per_block, const int vectors)
-{
-    for (int r = get_global_id(1); r < m; r += get_global_size(1))
-        for (int b = get_global_id(0); b < blocks; b += get_global_size(0)) {
-            const int block = per_block * PER, count = min(k - b * block, block);
-            __global const elem *p = a + a_off + (long)r * k + (long)b * block;
-            float largest = 0.0f;
-            for (int i = 0; i < count; ++i) largest = fmax(largest, fabs((float)LOAD1(p + i)));
-            const float by = largest > 0.0f ? MOST / largest : 0.0f, scale = largest / MOST;
-            // The last block clears the lanes after it.
-            const int end = b + 1 < blocks ? (b + 1) * per_block : vectors * P_VEC;
-            for (int word = b * per_block; word < end; ++word) {
-                const int at = (word - b * per_block) * PER, left = at < block ? count : 0;
-                __global int *to = x + x_off +
-                                   ((long)r * vectors + word / P_VEC) * X_VECTORS * P_VEC +
-                                   word % P_VEC;
-                int sum = 0;
-                for (int d = 0; d < DOTS; ++d) {
-                    uint bytes = 0;
-                    for (int i = 0; i < 4; ++i) {
-                        const int q = quantized(p, at + i * DOTS + d, left, by);
-                        bytes |= (uint)(q & 255) << (8 * i);
-                        sum += q;
-                    }
-                    to[d * P_VEC] = (int)bytes;
-                }
-#if P_ZERO == 0
-                to[DOTS * P_VEC] = -sum * (1 << (P_BITS - 1));
-#else
-                to[DOTS * P_VEC] = as_int((float)sum);
-#endif
-                to[(DOTS + 1) * P_VEC] = as_int(scale);
-            }
-        }
-}
-
 // Adds to the sums the products of vector v of words of columns col to col + 3. whole: see
 // load_words. ahead: see columns_ahead. Inlined by force: clang does not with four rows, and keeps
 // the sums in memory then.
@@ -174,4 +136,42 @@ __kernel void nbits_dot(__global const int *x, const long x_off, __global const 
         tiles(x + x_off, w + w_off, scales + scales_off, zeros + zeros_off, bias + bias_off,
               y + y_off, row, m, (int)get_global_id(0) * share, end, n, blocks, words, per_block,
               vectors);
+}
+
+__kernel void nbits_quantize(__global const elem *a, const long a_off, __global int *x,
+                             const long x_off, const int m, const int k, const int blocks,
+                             const int per_block, const int vectors)
+{
+    for (int r = get_global_id(1); r < m; r += get_global_size(1))
+        for (int b = get_global_id(0); b < blocks; b += get_global_size(0)) {
+            const int block = per_block * PER, count = min(k - b * block, block);
+            __global const elem *p = a + a_off + (long)r * k + (long)b * block;
+            float largest = 0.0f;
+            for (int i = 0; i < count; ++i) largest = fmax(largest, fabs((float)LOAD1(p + i)));
+            const float by = largest > 0.0f ? MOST / largest : 0.0f, scale = largest / MOST;
+            // The last block clears the lanes after it.
+            const int end = b + 1 < blocks ? (b + 1) * per_block : vectors * P_VEC;
+            for (int word = b * per_block; word < end; ++word) {
+                const int at = (word - b * per_block) * PER, left = at < block ? count : 0;
+                __global int *to = x + x_off +
+                                   ((long)r * vectors + word / P_VEC) * X_VECTORS * P_VEC +
+                                   word % P_VEC;
+                int sum = 0;
+                for (int d = 0; d < DOTS; ++d) {
+                    uint bytes = 0;
+                    for (int i = 0; i < 4; ++i) {
+                        const int q = quantized(p, at + i * DOTS + d, left, by);
+                        bytes |= (uint)(q & 255) << (8 * i);
+                        sum += q;
+                    }
+                    to[d * P_VEC] = (int)bytes;
+                }
+#if P_ZERO == 0
+                to[DOTS * P_VEC] = -sum * (1 << (P_BITS - 1));
+#else
+                to[DOTS * P_VEC] = as_int((float)sum);
+#endif
+                to[(DOTS + 1) * P_VEC] = as_int(scale);
+            }
+        }
 }

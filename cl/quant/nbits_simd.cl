@@ -83,6 +83,29 @@ add_vector(vec sum[COLS], __global const float *from, __global const uchar *w,
     }
 }
 
+// Makes floats of columns col to col + 3 of w.
+static inline void unpack(__global float *panel, __global const uchar *w, __global const elem *s,
+                          __global const zero_elem *z, const int col, const int n, const int blocks,
+                          const int words, const int per_block, const int vectors)
+{
+    for (int c = 0; c < COLS; ++c) {
+        const long line = min(col + c, n - 1);
+        for (int v = 0; v < vectors; ++v) {
+            const bool whole = (v + 1) * P_VEC <= words;
+            const words_vec word = load_words(w + line * words * 4, v * P_VEC, words, whole);
+            const words_vec high = word >> 16u;
+            const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks),
+                                          v * P_VEC, words, per_block, whole);
+#pragma unroll
+            for (int i = 0; i < PER; ++i) {
+                const vec bits = AS_VEC(FIELD_BITS(i < FIELDS ? word : high, i));
+                ((__global CAT(loose, P_VEC) *)(panel + ((v * PER + i) * COLS + c) * P_VEC))->v =
+                    FIELD_VALUE(bits, b.zero, i) * b.scale;
+            }
+        }
+    }
+}
+
 __kernel void nbits_row(__global const float *x, const long x_off, __global const uchar *w,
                         const long w_off, __global const elem *scales, const long scales_off,
                         __global const zero_elem *zeros, const long zeros_off,
@@ -106,29 +129,6 @@ __kernel void nbits_row(__global const float *x, const long x_off, __global cons
             store_sums(totals(sum[0], sum[1], sum[2], sum[3]), y + y_off + (long)row * n,
                        bias + bias_off, col, n);
         }
-}
-
-// Makes floats of columns col to col + 3 of w.
-static inline void unpack(__global float *panel, __global const uchar *w, __global const elem *s,
-                          __global const zero_elem *z, const int col, const int n, const int blocks,
-                          const int words, const int per_block, const int vectors)
-{
-    for (int c = 0; c < COLS; ++c) {
-        const long line = min(col + c, n - 1);
-        for (int v = 0; v < vectors; ++v) {
-            const bool whole = (v + 1) * P_VEC <= words;
-            const words_vec word = load_words(w + line * words * 4, v * P_VEC, words, whole);
-            const words_vec high = word >> 16u;
-            const block_of b = load_block(s + line * blocks, z + line * ZERO_PITCH(blocks),
-                                          v * P_VEC, words, per_block, whole);
-#pragma unroll
-            for (int i = 0; i < PER; ++i) {
-                const vec bits = AS_VEC(FIELD_BITS(i < FIELDS ? word : high, i));
-                ((__global CAT(loose, P_VEC) *)(panel + ((v * PER + i) * COLS + c) * P_VEC))->v =
-                    FIELD_VALUE(bits, b.zero, i) * b.scale;
-            }
-        }
-    }
 }
 
 __kernel void nbits_tile(__global const float *x, const long x_off, __global float *panel,

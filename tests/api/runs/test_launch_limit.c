@@ -95,7 +95,6 @@ static void add_axes(clg_builder *g) { assert_ok(clg_builder_attribute_int(g, "k
 
 static const node_case cases[] = {
     {"MatMul", 13, false, NULL, 2, {2, 2}, {{201, 45}, {45, 133}}, NULL},
-    {"MatMul", 13, false, "plain", 2, {2, 2}, {{201, 45}, {45, 133}}, NULL},
     {"MatMul", 13, true, "blas", 2, {2, 2}, {{201, 45}, {45, 133}}, NULL},
     {"MatMul", 13, false, NULL, 2, {4, 4}, {{3, 2, 37, 29}, {3, 2, 29, 41}}, NULL},
     {"MatMul", 13, true, "blas", 2, {4, 4}, {{3, 2, 37, 29}, {3, 2, 29, 41}}, NULL},
