@@ -40,22 +40,6 @@
 // @variant P_BITS=8 P_ZERO=2 P_Z=1 P_BIAS=1 P_MR=2 P_SCALES=8 P_T=1 P_FMA=1 P_VEC=16
 #include "quant/nbits_scales.clh"
 
-__kernel void nbits_arrange(__global const elem *a, const long a_off, __global float *x,
-                            const long x_off, const int m, const int k, const int vectors)
-{
-    for (int r = get_global_id(1); r < m; r += get_global_size(1))
-        for (int v = get_global_id(0); v < vectors; v += get_global_size(0)) {
-            __global const elem *from = a + a_off + (long)r * k + (long)v * P_VEC * PER;
-            __global float *to = x + x_off + ((long)r * vectors + v) * P_VEC * PER;
-            const int count = k - v * P_VEC * PER;
-            for (int i = 0; i < PER; ++i)
-                for (int l = 0; l < P_VEC; ++l)
-                    to[i * P_VEC + l] = l * PER + i < count
-                                            ? (float)LOAD1(from + l * PER + i) * FIELD_FACTOR(i)
-                                            : 0.0f;
-        }
-}
-
 // Adds to the sums the products of vector v of words of columns col to col + 3 with elements from
 // `from` on. whole: see load_words. ahead: see columns_ahead.
 static inline __attribute__((always_inline)) void
@@ -172,5 +156,21 @@ __kernel void nbits_tile(__global const float *x, const long x_off, __global flo
                         store_sums(totals(sum[r][0], sum[r][1], sum[r][2], sum[r][3]),
                                    y + y_off + (long)(row + r) * n, bias + bias_off, col, n);
             }
+        }
+}
+
+__kernel void nbits_arrange(__global const elem *a, const long a_off, __global float *x,
+                            const long x_off, const int m, const int k, const int vectors)
+{
+    for (int r = get_global_id(1); r < m; r += get_global_size(1))
+        for (int v = get_global_id(0); v < vectors; v += get_global_size(0)) {
+            __global const elem *from = a + a_off + (long)r * k + (long)v * P_VEC * PER;
+            __global float *to = x + x_off + ((long)r * vectors + v) * P_VEC * PER;
+            const int count = k - v * P_VEC * PER;
+            for (int i = 0; i < PER; ++i)
+                for (int l = 0; l < P_VEC; ++l)
+                    to[i * P_VEC + l] = l * PER + i < count
+                                            ? (float)LOAD1(from + l * PER + i) * FIELD_FACTOR(i)
+                                            : 0.0f;
         }
 }
