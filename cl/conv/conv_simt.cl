@@ -17,6 +17,8 @@
 //                   conv_depthwise_simt: 1, 64
 //   P_TM, P_TN      output channels and pixels of a work-item: 4, 4; conv_depthwise_simt: 1, 1
 //   P_TK            depth of the tiles in local memory: 16; conv_depthwise_simt: 1
+//   P_QUADS         1: results and reads of local memory by fours, TILE_QUADS of the tile; 0: one
+//                   by one
 //
 // Arguments. Lengths and strides are in elements; batch, oc and ic may be 0. With ic 0, the sum is
 // 0.
@@ -42,26 +44,30 @@
 // @split
 // @hot conv_simt conv_depthwise_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0
-//          P_ACT=1
-// @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=2 P_TN=2 P_TK=8 P_BIAS=0 P_RESIDUAL=1
-//          P_ACT=7
+//          P_ACT=1 P_QUADS=0
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=1 P_QUADS=1
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_BIAS=1 P_RESIDUAL=0
-//          P_ACT=1
+//          P_ACT=1 P_QUADS=1
+// @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=2 P_TN=2 P_TK=8 P_BIAS=0 P_RESIDUAL=1
+//          P_ACT=7 P_QUADS=0
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=1 P_QUADS=0
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_BIAS=1 P_RESIDUAL=0
-//          P_ACT=1
+//          P_ACT=1 P_QUADS=0
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_BIAS=1 P_RESIDUAL=0
-//          P_ACT=1
+//          P_ACT=1 P_QUADS=0
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=64 P_TM=1 P_TN=1 P_TK=1 P_BIAS=1 P_RESIDUAL=0
-//          P_ACT=3
+//          P_ACT=3 P_QUADS=0
 // @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=1
-//          P_ACT=8
+//          P_ACT=8 P_QUADS=0
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
 
 #define TILE_T float
 #define TILE_MAD MAD
-#define TILE_QUADS 0
+#define TILE_QUADS P_QUADS
 #define TILE_UNROLL _Pragma("unroll")
 #define LEFT_ALONG_K 1
 #define RIGHT_ALONG_K 0
@@ -85,7 +91,8 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                         const long x_off, const long x_b0, __global const elem *w, const long w_off,
                         __global elem *y, const long y_off, const long y_b0, EPILOGUE_PARAMS)
 {
-    __local float w_tile[P_TK][PITCH_LEFT], x_tile[P_TK][PITCH_RIGHT];
+    __local float w_tile[P_TK][PITCH_LEFT] __attribute__((aligned(16)));
+    __local float x_tile[P_TK][PITCH_RIGHT] __attribute__((aligned(16)));
     __local im2col_offsets offsets;
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
     const int pixels = od * oh * ow, k = ic * kd * kh * kw, n = batch * pixels;

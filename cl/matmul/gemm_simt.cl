@@ -11,6 +11,8 @@
 //   P_TM, P_TN      results of a work-item: 4, 4. Other tile sizes are in
 //                   src/ops/lowering/simt_tile.c; for the tile see common/tile_simt.clh
 //   P_TK            depth of the tiles in local memory: 16
+//   P_QUADS         1: results and reads of local memory by fours, TILE_QUADS of the tile; 0: one
+//                   by one
 //   P_TA            0: A is nearly contiguous along k, 1: along m
 //   P_TB            0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
 //                   work-items load adjacent elements, not what is computed: strides are arguments
@@ -29,24 +31,28 @@
 // @split
 // @hot gemm_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_TA=0 P_TB=0 P_BIAS=1
-//          P_RESIDUAL=0 P_ACT=9
+//          P_RESIDUAL=0 P_ACT=9 P_QUADS=0
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_TA=0 P_TB=0 P_BIAS=1
+//          P_RESIDUAL=0 P_ACT=9 P_QUADS=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_TA=0 P_TB=0 P_BIAS=1
+//          P_RESIDUAL=0 P_ACT=9 P_QUADS=1
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_TA=1 P_TB=1 P_BIAS=3
-//          P_RESIDUAL=1 P_ACT=1
+//          P_RESIDUAL=1 P_ACT=1 P_QUADS=0
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_TA=0 P_TB=0 P_BIAS=1
-//          P_RESIDUAL=0 P_ACT=9
+//          P_RESIDUAL=0 P_ACT=9 P_QUADS=0
 // @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_TA=0 P_TB=1 P_BIAS=0
-//          P_RESIDUAL=0 P_ACT=0
+//          P_RESIDUAL=0 P_ACT=0 P_QUADS=0
 // @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2
-//          P_RESIDUAL=1 P_ACT=8
+//          P_RESIDUAL=1 P_ACT=8 P_QUADS=0
 // @variant P_T=16 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2
-//          P_RESIDUAL=1 P_ACT=8
+//          P_RESIDUAL=1 P_ACT=8 P_QUADS=0
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
 
 #define TILE_T float
 #define TILE_MAD MAD
-#define TILE_QUADS 0
+#define TILE_QUADS P_QUADS
 #define TILE_UNROLL _Pragma("unroll")
 #define LEFT_ALONG_K (!P_TA)
 #define RIGHT_ALONG_K P_TB
@@ -60,7 +66,8 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
                         __global elem *c, const long c_off, const int c_rs, const int c_cs,
                         const long c_b0, const long c_b1, EPILOGUE_PARAMS)
 {
-    __local float a_tile[P_TK][PITCH_LEFT], b_tile[P_TK][PITCH_RIGHT];
+    __local float a_tile[P_TK][PITCH_LEFT] __attribute__((aligned(16)));
+    __local float b_tile[P_TK][PITCH_RIGHT] __attribute__((aligned(16)));
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
     const int tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
     const int rounds = (k + P_TK - 1) / P_TK;

@@ -9,7 +9,7 @@
 
 /* Depthwise: 64 output pixels of a channel per work-group, one per work-item. Estimated, not
  * measured on a GPU. Checked by: tests/bench/gpu/run.sh */
-static const simt_tile depthwise_tile = {1, 64, 1, 1, 1};
+static const simt_tile depthwise_tile = {1, 64, 1, 1, 1, false};
 
 /* Appends the tiled kernel. Several parts: into `parts`, without the epilogue. */
 static void tiled_step(lower_context *c, candidate *impl, const conv_job *j, const simt_tile *t,
@@ -24,8 +24,10 @@ static void tiled_step(lower_context *c, candidate *impl, const conv_job *j, con
     }
     step *s = step_kernel(
         b, impl, "conv_simt", "conv_simt",
-        prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",
-                     (int)j->dtype, work_fma(c), t->wg_m, t->wg_n, t->tm, t->tn, t->tk,
+        prelude_text(b,
+                     "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d "
+                     "P_QUADS=%d %s",
+                     (int)j->dtype, work_fma(c), t->wg_m, t->wg_n, t->tm, t->tn, t->tk, t->quads,
                      conv_epilogue_prelude(c, &part)));
     STEP_INTS(b, s, j->batch, j->groups, j->ic, j->oc, n_parts);
     window_args(b, s, j->axes);
@@ -70,8 +72,10 @@ static void add_depthwise(lower_context *c, const conv_job *j)
     if (!simt_tile_fits(c, &t)) return;
     step *s = step_kernel(
         b, step_candidate(b, "conv_depthwise_simt"), "conv_simt", "conv_depthwise_simt",
-        prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",
-                     (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk,
+        prelude_text(b,
+                     "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d "
+                     "P_QUADS=%d %s",
+                     (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, t.quads,
                      conv_epilogue_prelude(c, j)));
     STEP_INTS(b, s, j->batch, j->groups, j->oc);
     window_args(b, s, j->axes);
@@ -94,4 +98,9 @@ void conv_add_simt(lower_context *c, const conv_job *j)
     if (!simt_tile_fits(c, &t)) return;
     add_split(c, j, &t);
     tiled_step(c, step_candidate(&c->build, "conv_simt"), j, &t, 1, j->y);
+    simt_tile other;
+    if (simt_tile_quads(c, &t, &other))
+        tiled_step(c, step_candidate(&c->build, "conv_simt_quads"), j, &other, 1, j->y);
+    if (simt_tile_large(c, &t, j->oc, pixels, &other))
+        tiled_step(c, step_candidate(&c->build, "conv_simt_large"), j, &other, 1, j->y);
 }

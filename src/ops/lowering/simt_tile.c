@@ -7,11 +7,11 @@
 /* Tiles of 256 work-items, which all GPUs support. Estimated, not measured on a GPU. Checked by:
  *     tests/bench/gpu/run.sh
  * or on any device with --kernels simt: cltool profile MODEL, cltool tune MODEL. */
-static const simt_tile few_rows = {4, 64, 1, 1, 32}; /* 4 rows */
-static const simt_tile large = {16, 16, 8, 8, 8};    /* 64 accumulators per work-item */
+static const simt_tile few_rows = {4, 64, 1, 1, 32, false}; /* 4 rows */
+static const simt_tile large = {16, 16, 8, 8, 8, false};    /* 64 accumulators per work-item */
 /* 16 accumulators: more work-groups in flight */
-static const simt_tile usual = {16, 16, 4, 4, 16};
-static const simt_tile smaller[] = {{8, 8, 4, 4, 8}, {1, 1, 1, 1, 8}};
+static const simt_tile usual = {16, 16, 4, 4, 16, false};
+static const simt_tile smaller[] = {{8, 8, 4, 4, 8, false}, {1, 1, 1, 1, 8, false}};
 /* maximum number of rows for few_rows: with `usual`, most work-items would be idle */
 #define FEW_ROWS 8
 /* minimum number of rows and columns for `large`, which then has at least 64 work-groups */
@@ -39,6 +39,22 @@ simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n)
     if (m <= FEW_ROWS) return few_rows;
     const bool has_registers = (c->caps->quirks & QUIRK_SMALL_ARRAYS) == 0;
     return has_registers && m >= LARGE_SIDE && n >= LARGE_SIDE ? large : usual;
+}
+
+bool simt_tile_quads(const lower_context *c, const simt_tile *chosen, simt_tile *out)
+{
+    *out = *chosen;
+    out->quads = true;
+    return chosen->tm % 4 == 0 && chosen->tn % 4 == 0 && simt_tile_fits(c, out);
+}
+
+bool simt_tile_large(const lower_context *c, const simt_tile *chosen, int64_t m, int64_t n,
+                     simt_tile *out)
+{
+    *out = large;
+    out->quads = true;
+    return chosen->tm < large.tm && m > usual.wg_m * usual.tm && n > usual.wg_n * usual.tn &&
+           simt_tile_fits(c, out);
 }
 
 bool simt_tile_smaller(const lower_context *c, size_t i, simt_tile *out)

@@ -27,6 +27,17 @@ static bool prefers_blas(const gemm_job *jobs, size_t n_jobs)
     return true;
 }
 
+/* Adds the candidates with other tiles, which only measurements choose. */
+static void other_tiles(lower_context *c, const gemm_job *j)
+{
+    const simt_tile t = simt_tile_choose(c, j->m, j->n);
+    simt_tile other;
+    if (simt_tile_quads(c, &t, &other))
+        gemm_simt_steps(c, step_candidate(&c->build, "gemm_simt_quads"), j, other);
+    if (simt_tile_large(c, &t, j->m, j->n, &other))
+        gemm_simt_steps(c, step_candidate(&c->build, "gemm_simt_large"), j, other);
+}
+
 static void simt_candidates(lower_context *c, const gemm_job *jobs, size_t n_jobs)
 {
     step_builder *b = &c->build;
@@ -38,6 +49,7 @@ static void simt_candidates(lower_context *c, const gemm_job *jobs, size_t n_job
     for (size_t i = 0; i < n_jobs; i++)
         gemm_simt_steps(c, impl, &jobs[i], simt_tile_choose(c, jobs[i].m, jobs[i].n));
     if (!blas_first) gemm_blas_candidate(c, jobs, n_jobs);
+    if (n_jobs == 1) other_tiles(c, &jobs[0]);
     for (size_t k = 0; simt_tile_smaller(c, k, &t); k++) {
         impl = step_candidate(b, t.wg_m > 1 ? "gemm_simt_small" : "gemm_simt_alone");
         impl->last_resort = true;

@@ -10,8 +10,10 @@ void gemm_simt_steps(lower_context *c, candidate *impl, const gemm_job *j, simt_
 {
     step_builder *b = &c->build;
     const char *prelude = prelude_text(
-        b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d P_TA=%d P_TB=%d %s",
-        (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
+        b,
+        "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d P_QUADS=%d "
+        "P_TA=%d P_TB=%d %s",
+        (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, t.quads, j->a.rs < j->a.cs,
         j->b.rs < j->b.cs, epilogue_prelude(c, &j->epilogue));
     step *s = step_kernel(b, impl, "gemm_simt", "gemm_simt", prelude);
     gemm_step_operands(b, s, j, &j->a, &j->b);

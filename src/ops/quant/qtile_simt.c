@@ -19,7 +19,7 @@ bool qtile_fits(size_t n, const int64_t *factors, int64_t max, int64_t *out)
     return product <= max;
 }
 
-const simt_tile qtile_packing = {8, 8, 4, 4, 8};
+const simt_tile qtile_packing = {8, 8, 4, 4, 8, true};
 
 const char *qtile_prelude(step_builder *b, const qtile_dtypes *d, const simt_tile *t, int dot,
                           const char *name, int value)

@@ -272,6 +272,31 @@ TEST(conv__sums_in_parts)
     EACH(grouped); /* divided where the device has enough compute units */
 }
 
+/* Tiles for GPUs that only measurements choose. */
+TEST(conv__other_tiles)
+{
+    static const conv_case cases[] = {
+        {.axes = 2, .n = 2, .c = 5, .m = 67, .in = {9, 8}, .kernel = {3, 3}, .bias = true},
+        {.axes = 2,
+         .n = 3,
+         .c = 6,
+         .m = 140,
+         .group = 2,
+         .in = {7, 9},
+         .kernel = {3, 2},
+         .strides = {1, 2},
+         .begin = {1, 1},
+         .end = {0, 2}},
+        {.axes = 1, .n = 2, .c = 3, .m = 70, .in = {77}, .kernel = {5}, .dtype = CLG_FLOAT16},
+    };
+    static const char *const impls[] = {"conv_simt_quads", "conv_simt_large"};
+    for (size_t i = 0; i < COUNT(impls); i++) {
+        run_node_by(CLG_KERNELS_SIMT, impls[i]);
+        EACH(cases);
+        run_node_by(CLG_KERNELS_AUTO, NULL);
+    }
+}
+
 TEST(conv__groups)
 {
     static const conv_case cases[] = {

@@ -271,6 +271,30 @@ TEST(gemm__unsigned_with_negative_factors)
     run_node_check(&r, 0);
 }
 
+/* Tiles for GPUs that only measurements choose. */
+TEST(gemm__other_tiles)
+{
+    static const char *const impls[] = {"gemm_simt_quads", "gemm_simt_large"};
+    for (size_t i = 0; i < COUNT(impls); i++) {
+        run_node_by(CLG_KERNELS_SIMT, impls[i]);
+        gemm_check_matmul(CLG_FLOAT32, 67, 71, 19, false, false);
+        gemm_check_matmul(CLG_FLOAT16, 130, 69, 33, true, false);
+        for (int trans = 0; trans < 4; trans++) {
+            const gemm_case g = {.m = 131,
+                                 .n = 66,
+                                 .k = 37,
+                                 .trans_a = trans & 1,
+                                 .trans_b = trans > 1,
+                                 .alpha = 0.5,
+                                 .beta = 2,
+                                 .c_rank = 2,
+                                 .c_dims = {131, 66}};
+            gemm_check(CLG_FLOAT32, &g, true);
+        }
+        run_node_by(CLG_KERNELS_AUTO, NULL);
+    }
+}
+
 /* ---- epilogues ------------------------------------------------------------------------------- */
 
 TEST(gemm__followers) { gemm_check_followers(CLG_FLOAT32); }
