@@ -167,7 +167,7 @@ TEST(refused__smaller_groups_serve)
         int refusals;
     } cases[] = {{"groups", NULL, "gemm_simt_small", "gemm_simt_small", 0},
                  {"groups", NULL, "gemm_simt_alone", "gemm_simt_alone", 0},
-                 {"few", "32", "blas", "gemm_simt_alone", 3}}; /* CLBlast, 16 x 16 and 8 x 8 */
+                 {"few", "32", "blas", "gemm_simt_alone", 4}}; /* CLBlast, 16 x 16 twice, 8 x 8 */
     wd_answer a;
     wd_driver_is(&wd_no_fault, NULL);
     clg_model *m = wd_gemm();

@@ -149,14 +149,14 @@ TEST(matrix__is_not_taken_unasked)
     assert_false(clg_context_device(without)->matrix);
     answer got = run(without, &product, "gemm_matrix");
     assert_string_equal(got.impl, "gemm_simt");
-    assert_string_equal(got.impls, ""); /* no alternatives */
+    assert_string_equal(got.impls, "gemm_simt gemm_simt_quads");
     clg_context_free(without);
 
     clg_context *with = open_context(CLG_SELFTEST_ON, true);
     assert_false(clg_context_device(with)->matrix); /* an emulated unit does not count */
     got = run(with, &product, NULL);
     assert_string_equal(got.impl, "gemm_simt");
-    assert_string_equal(got.impls, "gemm_simt gemm_matrix");
+    assert_string_equal(got.impls, "gemm_simt gemm_simt_quads gemm_matrix");
     assert_true(got.worst < RIGHT);
     clg_context_free(with);
 }
