@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements image_stb.h. stb_image reads zeros after the end of a file, ignores checksums, and
- * guesses the colours of JPEG files with four components; files for which that matters are found
- * here.
+ * Implements image_stb.h. stb_image reads zeros after the end of a file and ignores checksums;
+ * files for which that matters are found here. JPEG files: jpeg_check.h.
  */
 #include "image_stb.h"
 
 #include "failure.h"
 #include "host.h"
+#include "jpeg_check.h"
 #include "names.h"
 
 #include <errno.h>
@@ -106,43 +106,6 @@ static int check_png(source *s)
     return CODE_DONE;
 }
 
-/* Reads the next marker of a JPEG file, and the length of what follows it; false at the end. Skips
- * other bytes before the marker, as stb_image does. */
-static bool next_marker(FILE *stream, int *out_marker, unsigned *out_n)
-{
-    unsigned char length[2];
-    int c = fgetc(stream);
-    while (c != 0xFF && c != EOF) c = fgetc(stream);
-    while (c == 0xFF) c = fgetc(stream);
-    *out_marker = c;
-    if (c == EOF || fread(length, 1, sizeof length, stream) != sizeof length) return false;
-    *out_n = big_endian(length, 2);
-    return *out_n >= 2;
-}
-
-/* Checks that a JPEG file with four components says what they are: as Adobe's programs do, whose
- * values are inverted. stb_image takes others for YCbCr. */
-static int check_jpeg(source *s)
-{
-    enum { SOS = 0xDA, ADOBE = 0xEE };
-    int marker, transform = -1, n_components = 0;
-    unsigned n;
-    (void)fseek(s->stream, 2, SEEK_SET);
-    while (next_marker(s->stream, &marker, &n) && marker != SOS) {
-        unsigned char body[12] = {0};
-        const unsigned wanted = n - 2 < sizeof body ? n - 2 : (unsigned)sizeof body;
-        if (fread(body, 1, wanted, s->stream) != wanted) return fail_cut(s);
-        /* C4, C8 and CC are tables and extensions, the others start a frame. */
-        if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC)
-            n_components = body[5];
-        if (marker == ADOBE && memcmp(body, "Adobe", 5) == 0) transform = body[11];
-        (void)fseek(s->stream, (long)(n - 2 - wanted), SEEK_CUR);
-    }
-    if (n_components != 4 || transform == 0 || transform == 2) return CODE_DONE;
-    return fail_file("image '%s' is a JPEG of four components that does not say their colours",
-                     s->path);
-}
-
 /* Opens an image and checks its format. Without the first check, stb_image would accept some random
  * bytes as a TGA file. */
 static int open_image(const char *path, source *out_source)
@@ -158,7 +121,7 @@ static int open_image(const char *path, source *out_source)
     if (n >= 4 && memcmp(magic, "\x89PNG", 4) == 0) {
         code = check_png(s);
     } else if (n >= 4 && memcmp(magic, "\xFF\xD8\xFF", 3) == 0) {
-        code = check_jpeg(s);
+        code = jpeg_check(s->stream, path);
     } else if (n < 4 || memcmp(magic, "BM", 2) != 0) {
         code = fail_file("'%s' is not a readable image: it is neither PNG, JPEG nor BMP", path);
     }
