@@ -24,8 +24,8 @@ bool simt_tile_fits(const lower_context *c, const simt_tile *t);
 simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n);
 
 /* Other tiles than the chosen one, for candidates that only measurements choose (cltool tune): with
- * reads of four elements; of 64 results a work-item, for more than 64 rows and columns. Return false
- * where there is none or the device does not allow it. */
+ * reads of four elements; of 64 results a work-item, for more than 64 rows and columns. Return
+ * false where there is none or the device does not allow it. */
 bool simt_tile_quads(const lower_context *c, const simt_tile *chosen, simt_tile *out);
 bool simt_tile_large(const lower_context *c, const simt_tile *chosen, int64_t m, int64_t n,
                      simt_tile *out);
