@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes com.microsoft.MatMulNBits with accuracy_level 4 on CPUs with dot products of bytes: as
-// nbits_simd.cl, but elements of a are rounded to 8 bits, each quantization block of a row of a
-// with a scale of its own, the largest magnitude / 127. Sums of a word are exact.
+// nbits_simd.cl, but elements of a are rounded to 8 bits as by the x86 kernels of ONNX Runtime's
+// CPU provider (MLAS), in float32: each quantization block of a row, or each 256 elements of a
+// longer one, has
+//   scale = largest / 127, q = rint(a * (127 / largest))
+// where largest is its largest magnitude and rint rounds halves to even: the same q and scale for
+// the same a. Sums of a word are exact. A block with a NaN or an infinity makes the results of its
+// row NaN.
 //
 // Parameters
-//   P_BITS, P_ZERO, P_Z  see nbits_words.clh
+//   P_BITS, P_ZERO, P_Z  see nbits_words.clh; P_ZERO is 0 or 1
 //   P_BIAS    1: a bias of one element per column is added; 0: none
 //   P_MR      rows of a register tile
 //   P_SCALES, P_T, P_FMA, P_VEC  see nbits_scales.clh
@@ -15,7 +20,8 @@
 //   x         [m, vectors, X_VECTORS, P_VEC] words: elements of a as s words (P_BITS 4: those of
 //             even, then those of odd index of each word of w), the sum of each word of w, as a
 //             float, or times minus the zero point, as an int, with P_ZERO 0; and its scale
-//   w, scales, zeros, bias, y, m, n, blocks, words, per_block, vectors, share  see nbits_simd.cl
+//   w, scales, zeros, bias, y, m, n, blocks, words, per_block, vectors, share  see nbits_simd.cl;
+//             for nbits_quantize, blocks of per_block words have a scale of a, and may be shorter
 // NDRange: nbits_quantize: blocks, m; each may be smaller. nbits_dot: ceil(n / share), ceil(m /
 // P_MR); the second may be smaller.
 //
@@ -25,7 +31,7 @@
 //          P_DOT=0
 // @variant P_BITS=8 P_ZERO=1 P_Z=1 P_BIAS=1 P_MR=1 P_SCALES=1 P_T=10 P_FMA=1 P_VEC=8 P_UNIT=4
 //          P_DOT=0
-// @variant P_BITS=4 P_ZERO=2 P_Z=10 P_BIAS=1 P_MR=2 P_SCALES=0 P_T=10 P_FMA=1 P_VEC=16 P_UNIT=4
+// @variant P_BITS=4 P_ZERO=1 P_Z=1 P_BIAS=1 P_MR=2 P_SCALES=0 P_T=10 P_FMA=1 P_VEC=16 P_UNIT=4
 //          P_DOT=0
 #include "quant/nbits_scales.clh"
 
@@ -146,13 +152,19 @@ __kernel void nbits_quantize(__global const elem *a, const long a_off, __global 
         for (int b = get_global_id(0); b < blocks; b += get_global_size(0)) {
             const int block = per_block * PER, count = min(k - b * block, block);
             __global const elem *p = a + a_off + (long)r * k + (long)b * block;
-            float largest = 0.0f;
-            for (int i = 0; i < count; ++i) largest = fmax(largest, fabs((float)LOAD1(p + i)));
-            const float by = largest > 0.0f ? MOST / largest : 0.0f, scale = largest / MOST;
+            uint largest_bits = 0; // as integers, NaN > infinity > other magnitudes
+            for (int i = 0; i < count; ++i)
+                largest_bits = max(largest_bits, as_uint(fabs((float)LOAD1(p + i))));
+            const float largest = as_float(largest_bits), by = MOST / largest,
+                        scale = largest / MOST;
+            // q is 0 in blocks of zeros or magnitudes below 3.8e-37, and in those that are not
+            // finite, of which scale, which is not finite either, makes NaN.
+            const bool rounded = by > 0.0f && by <= FLT_MAX;
             // The last block clears the lanes after it.
             const int end = b + 1 < blocks ? (b + 1) * per_block : vectors * P_VEC;
             for (int word = b * per_block; word < end; ++word) {
-                const int at = (word - b * per_block) * PER, left = at < block ? count : 0;
+                const int at = (word - b * per_block) * PER,
+                          left = rounded && at < block ? count : 0;
                 __global int *to = x + x_off +
                                    ((long)r * vectors + word / P_VEC) * X_VECTORS * P_VEC +
                                    word % P_VEC;

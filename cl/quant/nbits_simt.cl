@@ -3,6 +3,7 @@
 // Computes com.microsoft.MatMulNBits for few rows of a on GPUs: y = a x transpose(w) + bias with
 // weights of 4 or 8 bits, quantized block-wise along k, w = (q - zero) * scale. A work-group
 // computes a tile of y; its work-items divide k, neighbours read neighbouring words of a row of w.
+// With any accuracy_level elements of a are not rounded to 8 bits, which level 4 would allow.
 //
 // Parameters
 //   P_BITS, P_ZERO, P_Z  see nbits_words.clh

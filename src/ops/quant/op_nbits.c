@@ -121,9 +121,10 @@ static void append_operands(lower_context *c, step *k, const nbits_problem *p)
 
 /* Sizes of the SIMD class. */
 enum {
-    COLS = 4,              /* columns of a register tile, as in cl/quant/nbits_simd.cl */
-    SHARES_PER_UNIT = 8,   /* work-items per core, to balance the load. Estimated, not measured. */
-    ROWS_BYTES = 512 << 10 /* of A, arranged, that a core takes at a time: half of its L2 cache */
+    COLS = 4,               /* columns of a register tile, as in cl/quant/nbits_simd.cl */
+    SHARES_PER_UNIT = 8,    /* work-items per core, to balance the load. Estimated, not measured. */
+    ROWS_BYTES = 512 << 10, /* of A, arranged, that a core takes at a time: half of its L2 cache */
+    ROUNDED = 256 /* most elements of A with one scale, as in ONNX Runtime's CPU provider */
 };
 
 /* Returns P_SCALES: how scales belong to the lanes of a vector of `lanes` words. */
@@ -179,10 +180,12 @@ static void lower_dot(lower_context *c, const nbits_problem *p)
     candidate *impl = step_candidate(b, "nbits_dot");
     const operand x =
         step_scratch(b, impl, (size_t)(p->m * d.vectors * x_vectors * d.lanes) * sizeof(int32_t));
+    const int64_t per_scale = work_min(d.per_block, ROUNDED * p->sizes.bits / 32),
+                  scales = d.words / per_scale;
     step *first = step_kernel(b, impl, "nbits_dot", "nbits_quantize", prelude);
     STEP_BUFFERS(b, first, {operand_input(NBITS_A), p->dtype}, {x, CLG_INT32});
-    STEP_INTS(b, first, p->m, p->sizes.k, p->sizes.blocks, d.per_block, d.vectors);
-    work_range_2d(c, first, p->sizes.blocks, 1, p->m, 1);
+    STEP_INTS(b, first, p->m, p->sizes.k, scales, per_scale, d.vectors);
+    work_range_2d(c, first, scales, 1, p->m, 1);
     step *k = step_kernel(b, impl, "nbits_dot", "nbits_dot", prelude);
     step_arg_buffer(b, k, x, CLG_INT32);
     append_operands(c, k, p);
@@ -247,12 +250,18 @@ static void lower_simt(lower_context *c, const nbits_problem *p)
                   work_ceil_div(p->m, rows), 1);
 }
 
+/* Returns whether elements of A may be rounded to 8 bits: with accuracy_level 4, except for zero
+ * points of a float type, with which ONNX Runtime's CPU provider computes in float32 too. */
+static bool may_round(const lower_context *c, const nbits_problem *p)
+{
+    return node_int(c->node, "accuracy_level", 0) == 4 && p->zero_form != 2;
+}
+
 static clg_status nbits_lower(lower_context *c)
 {
     const nbits_problem p = read_problem(c);
-    /* accuracy_level 4 allows elements of A to be rounded to 8 bits. */
-    if (lower_is_simd(c) && node_int(c->node, "accuracy_level", 0) == 4 &&
-        dot_is_proved(c, DOT_BYTE) && work_simd_lanes(c) >= 8)
+    if (lower_is_simd(c) && may_round(c, &p) && dot_is_proved(c, DOT_BYTE) &&
+        work_simd_lanes(c) >= 8)
         lower_dot(c, &p);
     else if (lower_is_simd(c))
         lower_simd(c, &p);

@@ -79,6 +79,9 @@ typedef struct run_node {
     bool blas_only;
     const char *impl; /* set by run_node_by; NULL: any */
     clg_kernel_class impl_kernels;
+    /* Expected elements of output 0 of plans that use other_impl, which rounds; NULL: none. */
+    const double *other_numbers;
+    const char *other_impl;
 } run_node;
 
 int run_node_open(void **state);
