@@ -161,6 +161,8 @@ bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes)
         return false;
     root->home = home;
     root->home_offset_bytes = offset_bytes;
+    for (; home != ROOT_NONE; home = s->roots[home].home) /* readers of the part read it there */
+        if (root->last_read > s->roots[home].last_read) s->roots[home].last_read = root->last_read;
     return true;
 }
 
@@ -197,9 +199,10 @@ static node_id last_reader(const plan_state *s, value_id v)
 
 void state_share_root(plan_state *s, value_id v)
 {
-    plan_root *root = &s->roots[s->values[v].root];
+    uint32_t r = s->values[v].root;
     const node_id last = last_reader(s, v);
-    if (last > root->last_read) root->last_read = last; /* NODE_NONE is the largest */
+    for (; r != ROOT_NONE; r = s->roots[r].home) /* NODE_NONE is the largest */
+        if (last > s->roots[r].last_read) s->roots[r].last_read = last;
 }
 
 static uint32_t output_index(const plan_state *s, value_id v)

@@ -23,8 +23,8 @@ typedef struct plan_root {
     uint32_t first_step, last_step; /* lifetime in pending steps; STEP_END */
     bool used;                      /* a step of this segment uses it */
     bool placed;                    /* PLACE_SLAB: an earlier segment placed it */
-    /* the last node of the main graph that reads a value in it; NODE_NONE: not known, or it is used
-     * to the end */
+    /* the last node of the main graph that reads a value in it or in a part of it; NODE_NONE: not
+     * known, or it is used to the end */
     node_id last_read;
     bool live; /* set by finish_segment: a value in this root is needed after the segment */
     uint32_t
@@ -195,7 +195,8 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
 /* Allocates dense memory for v: in the output buffer when v is an output of the plan, else a new
  * root. */
 clg_status state_place_value(plan_state *s, value_id v);
-/* Extends the use of v's root, which holds another value too, to the last node that reads v. */
+/* Extends the use of v's root, which holds another value too, and of the roots that contain it, to
+ * the last node that reads v. */
 void state_share_root(plan_state *s, value_id v);
 /* Ensures that v has device memory: adds roots for weights and for values known on the host. */
 clg_status state_materialise(plan_state *s, value_id v);

@@ -221,3 +221,24 @@ TEST(plan_in_place__not_what_the_node_reads_elsewhere)
     assert_int_equal(count_copies(&t), 1);
     plan_case_end(&t.plan);
 }
+
+/* The data are a Concat, in whose memory a part of it is that is read later: as it is, or through a
+ * view that is made after the Concat. */
+TEST(plan_in_place__not_a_concat_whose_part_is_read_later)
+{
+    for (int view = 0; view < 2; view++) {
+        scatter_case t;
+        start_scatter(&t);
+        value_id part = plan_case_node(&t.plan, "Neg", 1, &t.x);
+        const value_id other = plan_case_node(&t.plan, "Neg", 1, &t.x);
+        const value_id whole = plan_case_node(&t.plan, "Concat", 2, VALUES(part, other));
+        assert_ok(node_set_int(t.plan.graph, plan_case_last(&t.plan), "axis", 0));
+        if (view)
+            part = plan_case_node(&t.plan, "Reshape", 2,
+                                  VALUES(part, plan_case_ints(&t.plan, 2, DIMS(2, N / 2))));
+        plan_case_output(&t.plan, scatter(&t, whole));
+        plan_case_output(&t.plan, plan_case_node(&t.plan, "Neg", 1, &part));
+        assert_int_equal(count_copies(&t), 1);
+        plan_case_end(&t.plan);
+    }
+}
