@@ -122,6 +122,24 @@ static clg_status aggregate_fact(run_state *r, size_t i)
     return v ? fact_of(r, v, false, &r->facts[i]) : CLG_OK;
 }
 
+/* Returns whether input k reads memory that overlaps that of v, a value in device memory: by its
+ * own value, or as state that a run left. */
+static bool reads_memory_of(const run_state *r, size_t k, const clg_value *v)
+{
+    const clg_session *s = r->session;
+    const device_context *context = s->exec->context;
+    const session_input *in = &s->inputs[k];
+    const frame_memory *m = in->carried || in->filled ? &s->frame->inputs[k] : NULL;
+    const ocl_buffer *b = m           ? m->buffer
+                          : in->value ? context_value_buffer(context, in->value)
+                                      : NULL;
+    if (!b || ocl_buffer_handle(b) != ocl_buffer_handle(context_value_buffer(context, v)))
+        return false;
+    const size_t start = m ? m->offset_bytes : in->value->offset_bytes,
+                 end = m ? ocl_buffer_size(b) : start + in->value->size_bytes;
+    return start < v->offset_bytes + v->size_bytes && v->offset_bytes < end;
+}
+
 /* Returns whether the caller bound output `output` to the very memory of input i, its value in
  * device memory, which no other input uses. */
 static bool is_bound_onto(const run_state *r, size_t i, uint32_t output)
@@ -134,14 +152,8 @@ static bool is_bound_onto(const run_state *r, size_t i, uint32_t output)
     if (!own || ocl_buffer_handle(own) != ocl_buffer_handle(b) ||
         v->offset_bytes != bound->offset_bytes || v->size_bytes != bound->size_bytes)
         return false;
-    for (size_t k = 0; k < s->n_inputs; k++) {
-        const clg_value *other = k == i ? NULL : s->inputs[k].value;
-        const ocl_buffer *memory = other ? context_value_buffer(context, other) : NULL;
-        if (memory && ocl_buffer_handle(memory) == ocl_buffer_handle(b) &&
-            other->offset_bytes < v->offset_bytes + v->size_bytes &&
-            v->offset_bytes < other->offset_bytes + other->size_bytes)
-            return false;
-    }
+    for (size_t k = 0; k < s->n_inputs; k++)
+        if (k != i && reads_memory_of(r, k, v)) return false;
     return true;
 }
 

@@ -332,6 +332,37 @@ TEST(cache_in_place__bound_to_its_input)
     close_decoder(&d);
 }
 
+/* The value is also the state that another input has from the last run. */
+TEST(cache_in_place__not_bound_to_linked_state)
+{
+    const float numbers[4] = {1, 2, 3, 4};
+    const int64_t at = 2;
+    clg_value *v;
+    clg_builder *g = start_graph();
+    assert_ok(clg_builder_input(g, "past", CLG_FLOAT32, 1, DIMS(4), NULL));
+    assert_ok(clg_builder_input(g, "at", CLG_INT64, 2, DIMS(1, 1), NULL));
+    assert_ok(clg_builder_input(g, "row", CLG_FLOAT32, 1, DIMS(1), NULL));
+    assert_ok(clg_builder_input(g, "state", CLG_FLOAT32, 1, DIMS(4), NULL));
+    assert_ok(clg_builder_node(g, "", "ScatterND", NULL, 3, NAMES("past", "at", "row"), 1,
+                               NAMES("present")));
+    assert_ok(clg_builder_node(g, "", "Neg", NULL, 1, NAMES("state"), 1, NAMES("next")));
+    assert_ok(clg_builder_output(g, "present"));
+    assert_ok(clg_builder_output(g, "next"));
+    clg_session *s = build_session(context, g, NULL);
+    assert_ok(clg_session_link(s, "next", "state"));
+    assert_ok(sized_input(s, "past", CLG_FLOAT32, 1, DIMS(4), numbers));
+    assert_ok(sized_input(s, "state", CLG_FLOAT32, 1, DIMS(4), numbers));
+    assert_ok(sized_input(s, "at", CLG_INT64, 2, DIMS(1, 1), &at));
+    assert_ok(sized_input(s, "row", CLG_FLOAT32, 1, DIMS(1), numbers));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_device(s, "next", &v));
+    assert_ok(clg_session_set_input(s, "past", v));
+    assert_ok(clg_session_bind_output(s, "present", v));
+    assert_error(clg_session_run(s), CLG_ERROR_INVALID_ARGUMENT, "is bound to memory that");
+    clg_value_free(v);
+    clg_session_free(s);
+}
+
 /* ---- scatters -------------------------------------------------------------------------------- */
 
 enum { ROWS = 7, WIDTH = 5 };
