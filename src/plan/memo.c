@@ -30,6 +30,7 @@ typedef struct memo_block {
     arena memory;
     tensor **held; /* references to the tensors in facts */
     size_t n_held, held_capacity;
+    size_t held_bytes; /* of those that are not weights */
 } memo_block;
 
 /* How an input is stored. */
@@ -70,7 +71,7 @@ void memo_block_free(memo_block *block)
 
 size_t memo_block_size_bytes(const memo_block *block)
 {
-    return block ? sizeof *block + block->memory.size_bytes : 0;
+    return block ? sizeof *block + block->memory.size_bytes + block->held_bytes : 0;
 }
 
 /* Adds a reference to a block to the segment being planned. */
@@ -264,21 +265,34 @@ clg_status memo_recall(plan_state *s, const node *n, bool *out_found, bool *out_
 }
 
 /* Copies the fact of a value; the block keeps a reference to its tensor. */
-static clg_status copy_fact(memo_block *block, const value_fact *from, value_fact *to)
+static clg_status copy_fact(memo_block *block, const plan_value *from, value_fact *to)
 {
-    if (from->known) {
+    const tensor *known = from->fact.known;
+    if (known) {
         CLG_TRY(MEMORY_RESERVE(block->held, block->held_capacity, block->n_held + 1));
-        block->held[block->n_held++] = tensor_retain((tensor *)from->known);
+        block->held[block->n_held++] = tensor_retain((tensor *)known);
+        if (!from->weight) block->held_bytes += sizeof *known + known->size_bytes;
     }
-    *to = *from;
+    *to = from->fact;
     return CLG_OK;
 }
 
-static bool are_tensors(const plan_state *s, const node *n)
+/* Returns whether the contents of a value are too large to be kept: those of a run, such as an
+ * image or a text, which the next run would not find again. Weights are in memory anyway. */
+static bool is_large(const plan_value *v)
+{
+    const tensor *known = v->weight ? NULL : v->fact.known;
+    return known && (known->dtype == CLG_STRING || known->size_bytes > MAX_COMPARED_BYTES);
+}
+
+/* Returns whether all inputs and outputs of the node are tensors that the memo keeps. */
+static bool are_kept(const plan_state *s, const node *n)
 {
     for (size_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
         const value_id v = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
-        if (v != VALUE_NONE && s->values[v].fact.kind != CLG_VALUE_TENSOR) return false;
+        if (v != VALUE_NONE &&
+            (s->values[v].fact.kind != CLG_VALUE_TENSOR || is_large(&s->values[v])))
+            return false;
     }
     return true;
 }
@@ -290,13 +304,13 @@ clg_status memo_keep_facts(plan_state *s, const node *n)
     const size_t n_facts = n->n_inputs + n->n_outputs;
     if (!e) return CLG_OK;
     forget(e);
-    if (!are_tensors(s, n)) return CLG_OK;
+    if (!are_kept(s, n)) return CLG_OK;
     CLG_TRY(own_block(s, &block));
     value_fact *facts = arena_alloc(&block->memory, n_facts + 1, sizeof *facts);
     if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n_facts; i++) {
         const value_id v = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
-        if (v != VALUE_NONE) CLG_TRY(copy_fact(block, &s->values[v].fact, &facts[i]));
+        if (v != VALUE_NONE) CLG_TRY(copy_fact(block, &s->values[v], &facts[i]));
     }
     refcount_retain(&block->refs);
     *e = (memo_entry){.block = block, .facts = facts};
@@ -440,6 +454,7 @@ clg_status memo_keep(plan_state *s, const lower_context *lc, const plan_choice *
     *out_kept = NULL;
     if (!e || !e->block) return CLG_OK;
     if (e->block != s->block) CLG_TRY(memo_keep_facts(s, lc->node)); /* to one block */
+    if (!e->block) return CLG_OK;
     CLG_TRY(copy_layouts(s, e->block, lc->node, &layouts));
     CLG_TRY(copy_lowering(s, e->block, lc, choice, &kept));
     e->layouts = layouts;

@@ -276,6 +276,7 @@ static plan_context part_context(const session_exec *e, const bool *mask, const 
 {
     plan_context c = e->planning;
     c.is_init_plan = true;
+    c.memo = NULL; /* planned once, or again while a plan that uses the memo is made */
     c.node_is_init = mask;
     c.weights = weights;
     c.outputs = outputs;

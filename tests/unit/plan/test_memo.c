@@ -137,6 +137,37 @@ TEST(memo__steps_are_shared)
     plan_case_end(&k);
 }
 
+/* What a run was given, such as texts, does not stay in memory once its plan is gone. */
+TEST(memo__texts_of_runs_go_with_their_plan)
+{
+    const shape one = {.rank = 1, .dims = {1}};
+    plan_case k;
+    plan_memo *memo;
+    tensor *text;
+    plan_case_start(&k, CLG_KERNELS_SIMD);
+    assert_ok(graph_set_opset(k.graph, "", 20));
+    const value_id x = plan_case_input(&k, "x", CLG_STRING, 1, (int64_t[]){1});
+    value_id both[] = {x, x};
+    plan_case_output(&k, plan_case_node(&k, "StringConcat", 2, both));
+    plan_case_ready(&k);
+    assert_ok(plan_memo_create(k.graph, &memo));
+    k.c.memo = memo;
+    assert_ok(tensor_create(CLG_STRING, &one, &text));
+    assert_ok(tensor_set_string(text, 0, "one", 3));
+    k.inputs[0].known = text;
+    plan_case_plan(&k);
+    tensor *result = tensor_retain((tensor *)k.plan->root->outputs[0].known);
+    assert_string_equal(tensor_get_string(result, 0), "oneone");
+    plan_free(k.plan);
+    k.plan = NULL;
+    assert_false(refcount_is_shared(&result->refs));
+    tensor_free(result);
+    tensor_free(text);
+    plan_memo_free(memo);
+    k.c.memo = NULL;
+    plan_case_end(&k);
+}
+
 /* ---- failing allocations --------------------------------------------------------------------- */
 
 /* Plans three times with a memo. */
