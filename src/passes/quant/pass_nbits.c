@@ -79,8 +79,8 @@ static bool read_blocks(const graph_info *s, packed_weights *w)
     if (block == 0 && ones == 1) return scale->rank <= 1;
     if (shape_axis(node_int(w->down, "axis", 1), 2, "axis", &axis) != CLG_OK) return false;
     if (block == 0) return scale->rank == 1 && axis != k_axis && ones == w->n;
-    w->block = block;
     w->blocks = (w->k + block - 1) / block;
+    if (block < w->block) w->block = block; /* a single one may be far longer than k */
     return scale->rank == 2 && axis == k_axis && block % BLOCK_UNIT == 0 &&
            scale->dims[k_axis] == w->blocks && scale->dims[1 - k_axis] == w->n;
 }

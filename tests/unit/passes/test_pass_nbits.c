@@ -75,6 +75,26 @@ TEST(nbits__packs_once)
     graph_free(g);
 }
 
+/* A single block that is longer than K does not make the packed weights longer. */
+TEST(nbits__long_blocks_are_cut)
+{
+    pass_case m = pass_case_start();
+    assert_ok(graph_set_opset(m.graph, "", 21));
+    const value_id in[2] = {add_constant(&m, CLG_INT4, 2, (int64_t[]){K, N}),
+                            add_constant(&m, CLG_FLOAT32, 2, (int64_t[]){1, N})};
+    const value_id w = pass_case_node(&m, "DequantizeLinear", 2, in, "w");
+    assert_ok(node_set_int(m.graph, pass_case_last(&m), "axis", 0));
+    assert_ok(node_set_int(m.graph, pass_case_last(&m), "block_size", 1 << 30));
+    const value_id product[2] = {add_input(&m, "x"), w};
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "MatMul", 2, product, "y"), "nbits");
+    const node *n = pass_case_find(g, "MatMulNBits"), *packed = pass_case_find(g, "PackNBits");
+    assert_non_null(n);
+    assert_non_null(packed);
+    assert_int_equal(node_int(n, "block_size", 0), K);
+    assert_int_equal(node_int(packed, "length", 0), K);
+    graph_free(g);
+}
+
 static void expect_none(pass_case *m, const char *op, size_t n, const value_id *inputs)
 {
     graph *g = pass_case_run_only(m, pass_case_node(m, op, n, inputs, "y"), "nbits");
