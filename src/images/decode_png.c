@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_CHUNK_BYTES (64u << 20) /* of text and profiles, which are not used */
+#define MAX_CHUNK_BYTES (64u << 20) /* of text and profiles, which are skipped */
 
 typedef struct png_decoder {
     image_job *job;
@@ -58,11 +58,23 @@ static void set_conversions(const png_decoder *d, bool is_16)
     png_read_update_info(d->png, d->info);
 }
 
+/* Lets libpng skip the chunks that do not make the image. It would decompress and keep up to a
+ * thousand texts, each a thousand times as large as in the file. */
+static void skip_chunks(png_struct *png)
+{
+#ifdef PNG_SET_UNKNOWN_CHUNKS_SUPPORTED
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+#else
+    png_set_chunk_cache_max(png, 1); /* of them all; 0 would be no limit */
+#endif
+}
+
 /* Jumps on failure. */
 static images_code decode(png_decoder *d)
 {
     image_job *j = d->job;
     png_set_read_fn(d->png, d, read_some);
+    skip_chunks(d->png);
     png_set_user_limits(d->png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_malloc_max(d->png, MAX_CHUNK_BYTES);
     png_read_info(d->png, d->info);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 size_t process_use_bytes(void);       /* resident memory */
+size_t process_use_peak_bytes(void);  /* the most that was resident so far */
 size_t process_use_descriptors(void); /* open files, pipes and the like */
 /* Threads. A thread that was joined may be counted for some microseconds more. */
 size_t process_use_threads(void);

@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 size_t process_use_bytes(void)
@@ -16,6 +18,18 @@ size_t process_use_bytes(void)
     if (fscanf(f, "%*u %llu", &pages) != 1) pages = 0;
     (void)fclose(f);
     return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+size_t process_use_peak_bytes(void)
+{
+    char line[256];
+    unsigned long long kilobytes = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    if (!f) return 0;
+    while (fgets(line, sizeof line, f) && kilobytes == 0)
+        if (strncmp(line, "VmHWM:", 6) == 0) kilobytes = strtoull(line + 6, NULL, 10);
+    (void)fclose(f);
+    return (size_t)kilobytes * 1024;
 }
 
 static size_t count_entries(const char *path)
