@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decodes JPEG 2000 images (.jp2 and code streams) by openjpeg: gray or RGB, with or without alpha,
- * of at most 16 bits, without subsampling. The size in the code stream is checked first, since
- * openjpeg allocates by it.
+ * of at most 16 bits, without subsampling. What openjpeg allocates by is checked first: the size in
+ * the code stream, its tiles, and their precincts.
  */
 #include "images/decoder.h"
 
@@ -11,6 +11,9 @@
 #include <string.h>
 
 #define MAX_TILES 65535
+/* Precincts that a tile may have: encoders make them of 64 x 64 pixels and more. */
+#define MOST_PRECINCTS 16384
+#define PIXELS_A_PRECINCT 64
 
 typedef struct jp2_source {
     const images_request *request;
@@ -57,7 +60,12 @@ static opj_stream_t *open_stream(jp2_source *s)
     return stream;
 }
 
-/* ---- the size -------------------------------------------------------------------------------- */
+static images_code fail_any(image_job *j)
+{
+    return image_fail(j, "is damaged or of an unsupported format (JPEG 2000)");
+}
+
+/* ---- the code stream ------------------------------------------------------------------------- */
 
 /* Returns where the code stream begins: at 0, or in the first box jp2c; n_bytes: nowhere. */
 static size_t find_code_stream(const images_request *r)
@@ -77,7 +85,109 @@ static size_t find_code_stream(const images_request *r)
     return r->n_bytes;
 }
 
-/* Reads the marker SIZ, the first of a code stream. */
+/* A code stream whose headers are checked. */
+typedef struct jp2_headers {
+    image_job *job;
+    size_t at;
+    uint32_t tile_width, tile_height, n_components; /* tiles as far as they are in the image */
+    uint64_t n_tiles;
+    bool in_tile; /* in the header of a part of a tile */
+} jp2_headers;
+
+/* Returns how many precincts of 2^log2 pixels a side of n pixels has after k halvings: at least,
+ * since it does not begin at a multiple. */
+static uint64_t count_along(uint32_t n, uint32_t k, uint32_t log2)
+{
+    const uint64_t whole = k + log2 < 32 ? (uint64_t)n >> (k + log2) : 0;
+    return whole > 0 ? whole : 1;
+}
+
+/* Refuses tiles whose precincts have a few pixels each, of which openjpeg takes 500 bytes: by the
+ * n_bytes of a segment COD or COC from the style on; `skipped`: those between style and levels. */
+static images_code check_precincts(const jp2_headers *h, const unsigned char *style, size_t n_bytes,
+                                   size_t skipped)
+{
+    const unsigned char *levels = style + 1 + skipped;
+    const size_t head = skipped + 6; /* the style, levels, code blocks (3), transform */
+    uint64_t n = 0;
+    if (n_bytes < head) return fail_any(h->job);
+    if (!(style[0] & 1)) return IMAGES_OK; /* of the largest size */
+    if (levels[0] > 32 || n_bytes < head + levels[0] + 1) return fail_any(h->job);
+    for (uint32_t r = 0; r <= levels[0]; r++) {
+        const uint32_t size = levels[5 + r], k = levels[0] - r;
+        n += count_along(h->tile_width, k, size & 15) * count_along(h->tile_height, k, size >> 4);
+    }
+    const uint64_t pixels = (uint64_t)h->tile_width * h->tile_height;
+    return n * h->n_components <= MOST_PRECINCTS + pixels / PIXELS_A_PRECINCT
+               ? IMAGES_OK
+               : image_fail(h->job, "has more precincts than a JPEG 2000 of its size needs");
+}
+
+/* Checks a segment, of n_bytes, of marker 0xFF00 + m. Tiles that are coded in a way of their own
+ * (COD, COC) are not read. openjpeg looks for the next marker where it does not know one, and so
+ * would find others than are found here. */
+static images_code check_segment(const jp2_headers *h, uint32_t m, const unsigned char *bytes,
+                                 size_t n_bytes)
+{
+    enum { COD = 0x52, COC = 0x53 };
+    static const unsigned char both[] = {0x5C, 0x5D, 0x5E, 0x5F, 0x64},
+                               image[] = {0x50, 0x51, 0x55, 0x57, 0x60,
+                                          0x63, 0x74, 0x75, 0x77, 0x78},
+                               tile[] = {0x58, 0x61};
+    if (m == COD && !h->in_tile) return check_precincts(h, bytes + 4, n_bytes - 4, 4);
+    if (m == COC && !h->in_tile && n_bytes > 5)
+        return check_precincts(h, bytes + 5, n_bytes - 5, 0);
+    if (memchr(both, (int)m, sizeof both)) return IMAGES_OK;
+    return (h->in_tile ? memchr(tile, (int)m, sizeof tile) : memchr(image, (int)m, sizeof image))
+               ? IMAGES_OK
+               : fail_any(h->job);
+}
+
+/* Checks the segments of a header, up to the first marker that is `end`. */
+static images_code check_header(jp2_headers *h, uint32_t end)
+{
+    const images_request *r = h->job->request;
+    for (;;) {
+        const unsigned char *segment = r->bytes + h->at;
+        if (r->n_bytes - h->at < 4) return image_fail_cut(h->job);
+        const uint32_t marker = image_big_endian(segment, 2),
+                       length = image_big_endian(segment + 2, 2);
+        if (marker == end) return IMAGES_OK;
+        if (marker >> 8 != 0xFF || length < 2) return fail_any(h->job);
+        if (length + 2 > r->n_bytes - h->at) return image_fail_cut(h->job);
+        const images_code code = check_segment(h, marker & 0xFF, segment, length + 2);
+        if (code != IMAGES_OK) return code;
+        h->at += length + 2;
+    }
+}
+
+/* Checks the headers of the image and of its tiles, all of which must begin in the file: openjpeg
+ * would allocate them all, and leave those black that are missing. */
+static images_code check_headers(jp2_headers *h)
+{
+    enum { SOT = 0xFF90, SOD = 0xFF93, SOT_BYTES = 12 };
+    const images_request *r = h->job->request;
+    uint64_t n = 0;
+    images_code code = check_header(h, SOT);
+    h->in_tile = true;
+    while (code == IMAGES_OK && r->n_bytes - h->at >= SOT_BYTES + 2 &&
+           image_big_endian(r->bytes + h->at, 2) == SOT) {
+        const uint32_t part_bytes = image_big_endian(r->bytes + h->at + 6, 4);
+        const size_t left = r->n_bytes - h->at;
+        const size_t end = h->at + (part_bytes && part_bytes <= left ? part_bytes : left);
+        n += r->bytes[h->at + 10] == 0; /* the tile's first part */
+        h->at += SOT_BYTES;
+        code = check_header(h, SOD);
+        if (code == IMAGES_OK && end < h->at + 2) return fail_any(h->job);
+        h->at = end;
+    }
+    return code != IMAGES_OK || n >= h->n_tiles ? code : image_fail_cut(h->job);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* Reads the marker SIZ, the first of a code stream, and checks what else openjpeg allocates by if
+ * more than the size is wanted. */
 static images_code read_size(image_job *j)
 {
     enum { SIZ_BYTES = 42 };
@@ -98,7 +208,13 @@ static images_code read_size(image_job *j)
                    n_y = ((uint64_t)field[1] - field[7] + field[5] - 1) / field[5];
     if (n_x * n_y > MAX_TILES || n_components == 0 || n_components > 4)
         return image_fail(j, "has more than 65535 tiles or 4 components");
-    return IMAGES_OK;
+    jp2_headers h = {.job = j,
+                     .at = at + 2,
+                     .tile_width = smaller(field[4], j->result->width),
+                     .tile_height = smaller(field[5], j->result->height),
+                     .n_components = n_components,
+                     .n_tiles = n_x * n_y};
+    return image_wants_size(j) ? IMAGES_OK : check_headers(&h);
 }
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
@@ -178,9 +294,7 @@ static images_code decode(image_job *j, opj_codec_t *codec, opj_stream_t *stream
     const bool done = opj_setup_decoder(codec, &parameters) &&
                       opj_read_header(stream, codec, &image) && opj_decode(codec, stream, image) &&
                       opj_end_decompress(codec, stream);
-    const images_code code =
-        done ? copy_pixels(j, image)
-             : image_fail(j, "is damaged or of an unsupported format (JPEG 2000)");
+    const images_code code = done ? copy_pixels(j, image) : fail_any(j);
     if (image) opj_image_destroy(image);
     return code;
 }

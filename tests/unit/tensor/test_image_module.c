@@ -236,6 +236,46 @@ TEST(images__portable_maps_of_each_kind)
     tensor_free(t);
 }
 
+/* A JPEG 2000 code stream of one tile without content. */
+static const unsigned char code_stream[] = {
+    0xFF, 0x4F, 0xFF, 0x51, 0,    41,   0, 0, /* SOC, SIZ */
+    0,    0,    3,    0xE8, 0,    0,    3, 0xE8, 0, 0, 0, 0, 0,    0,
+    0,    0, /* 1000 x 1000, offset */
+    0,    0,    3,    0xE8, 0,    0,    3, 0xE8, 0, 0, 0, 0, 0,    0,
+    0,    0,                   /* the same of tiles */
+    0,    1,    7,    1,    1, /* one component of 8 bits */
+    0xFF, 0x52, 0,    13,   1,    0,    0, 1,    0, 0, 4, 4, 0,    1,
+    0x44,                               /* COD: precincts of 16 x 16 */
+    0xFF, 0x5C, 0,    4,    0x40, 0x40, /* QCD */
+    0xFF, 0x90, 0,    10,   0,    0,    0, 0,    0, 0, 0, 1, 0xFF, 0x93, /* SOT of the rest, SOD */
+    0,    0,    0,    0,    0xFF, 0xD9};
+
+static bool decodes_with(size_t at, unsigned char byte)
+{
+    unsigned char bytes[sizeof code_stream];
+    tensor *t = NULL;
+    memcpy(bytes, code_stream, sizeof bytes);
+    bytes[at] = byte;
+    const clg_status status = image_module_decode(bytes, sizeof bytes, 1, false, 1000000, &t);
+    tensor_free(t);
+    return status == CLG_OK;
+}
+
+/* openjpeg allocates 500 bytes for each precinct, and 10 kB for each tile, of the header alone. */
+TEST(images__jpeg2000_has_no_tiny_precincts_and_no_missing_tiles)
+{
+    enum { TILE_WIDTH = 26, PRECINCT = 59 }; /* the upper of the two bytes that are not 0 */
+    for (size_t i = 0; i < n_encoded_images; i++) {
+        if (strcmp(encoded_images[i].format, "JPEG 2000") != 0) continue;
+        if (!is_built(&encoded_images[i])) return;
+    }
+    assert_true(decodes_with(PRECINCT, 0xFF));
+    assert_true(decodes_with(PRECINCT, 0x44));
+    assert_false(decodes_with(PRECINCT, 0x00)); /* a million precincts */
+    assert_true(decodes_with(PRECINCT, 0xF0));  /* a thousand, of a column each */
+    assert_false(decodes_with(TILE_WIDTH, 2));  /* of 744 pixels: the second one is missing */
+}
+
 static clg_status decode_first(void *user)
 {
     tensor *t = NULL;
