@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/threads.h"
 #include "images/images.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,48 +20,73 @@
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-static pthread_once_t open_once = PTHREAD_ONCE_INIT;
+static mutex lock = MUTEX_INIT;
+static bool was_sought;                      /* guarded by lock, as are those below */
 static images_decode_function *decode_image; /* NULL: there is no module */
 static char why_not[DYNLIB_WHY_BYTES];
 
-/* Returns the module's path, freed by memory_free; NULL and why_not: there is none, or it is not to
- * be used. */
-static char *find_module(void)
+/* Sets *out_path to the module's path, freed by memory_free; NULL and why_not: there is none, or it
+ * is not to be used. */
+static clg_status find_module(char **out_path)
 {
     const char *given = process_is_privileged() ? NULL : env_get("CLG_IMAGES");
     const bool is_off = given && strcmp(given, "off") == 0;
-    char *path = given && !is_off ? memory_strdup(given) : NULL;
-    if (!given && companion_find(MODULE_NAME, &path) != CLG_OK) path = NULL;
-    if (!path)
+    *out_path = given && !is_off ? memory_strdup(given) : NULL;
+    if (given && !is_off && !*out_path) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!given) CLG_TRY(companion_find(MODULE_NAME, out_path));
+    if (!*out_path)
         (void)snprintf(why_not, sizeof why_not, "%s",
                        is_off ? "CLG_IMAGES is 'off'" : "it is not beside the library");
-    return path;
+    return CLG_OK;
 }
 
-static void open_module(void)
+static void open_module(const char *path)
 {
-    char *path = find_module();
-    if (!path) return;
     void *module = dynlib_open(path, why_not);
     if (module &&
         !dynlib_function(module, IMAGES_DECODE_NAME, &decode_image, sizeof decode_image)) {
         (void)snprintf(why_not, sizeof why_not, "'%s' is of another version", path);
         dynlib_close(module);
     }
-    log_write(CLG_LOG_INFO, "images: %s%s", decode_image ? "opened " : "",
-              decode_image ? path : why_not);
+}
+
+/* Seeks the module, and opens it. A failure for want of memory says nothing about it: the next call
+ * tries again. */
+static clg_status seek_module(void)
+{
+    char *path;
+    CLG_TRY(find_module(&path));
+    was_sought = true;
+    if (path) {
+        open_module(path);
+        log_write(CLG_LOG_INFO, "images: %s%s", decode_image ? "opened " : "",
+                  decode_image ? path : why_not);
+    }
     memory_free(path);
+    return CLG_OK;
+}
+
+/* Sets *out_decode to the module's function. */
+static clg_status get_module(images_decode_function **out_decode)
+{
+    clg_status status = CLG_OK;
+    mutex_lock(&lock);
+    if (!was_sought) status = seek_module();
+    *out_decode = decode_image;
+    if (status == CLG_OK && !decode_image)
+        status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                           "the image is not decoded without clgraph-images: %s", why_not);
+    mutex_unlock(&lock);
+    return status;
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
 static clg_status run(const images_request *request, images_result *out_result)
 {
-    (void)pthread_once(&open_once, open_module);
-    if (!decode_image)
-        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
-                         "the image is not decoded without clgraph-images: %s", why_not);
-    const images_code code = decode_image(request, out_result);
+    images_decode_function *decode;
+    CLG_TRY(get_module(&decode));
+    const images_code code = decode(request, out_result);
     clg_status status = CLG_ERROR_INTERNAL;
     switch (code) {
     case IMAGES_OK: return CLG_OK;
