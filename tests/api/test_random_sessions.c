@@ -58,14 +58,17 @@ static void compare(clg_session *shared, clg_session *apart, const clg_model *m,
     }
 }
 
-static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bool data_dependent)
+typedef enum graph_kind { PLAIN, DATA_DEPENDENT, SCATTERS } graph_kind;
+
+static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, graph_kind kind)
 {
     int runs = 0;
     const char *given = getenv("CLG_TEST_SEEDS");
     if (given && sscanf(given, "%" SCNu64 ":%" SCNu64, &first, &n) != 2)
         fail_msg("seeds '%s'", given);
     for (uint64_t seed = first; seed < first + n; seed++) {
-        clg_model *m = random_model_create(seed, data_dependent);
+        clg_model *m = kind == SCATTERS ? random_model_create_scatters(seed)
+                                        : random_model_create(seed, kind == DATA_DEPENDENT);
         clg_session *shared, *apart;
         clg_session_options options = CLG_SESSION_OPTIONS_INIT;
         options.kernels = kernels;
@@ -91,10 +94,12 @@ static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bo
     assert_true(runs > (int)n); /* of two for each seed */
 }
 
-TEST(random__simd) { check_seeds(CLG_KERNELS_SIMD, 1, 16, false); }
+TEST(random__simd) { check_seeds(CLG_KERNELS_SIMD, 1, 16, PLAIN); }
 
-TEST(random__simt) { check_seeds(CLG_KERNELS_SIMT, 31, 8, false); }
+TEST(random__simt) { check_seeds(CLG_KERNELS_SIMT, 31, 8, PLAIN); }
 
-TEST(random__data_dependent) { check_seeds(CLG_KERNELS_SIMD, 51, 8, true); }
+TEST(random__data_dependent) { check_seeds(CLG_KERNELS_SIMD, 51, 8, DATA_DEPENDENT); }
+
+TEST(random__in_place) { check_seeds(CLG_KERNELS_SIMD, 30, 32, SCATTERS); }
 
 TEST_GROUP(open_context, close_context)
