@@ -33,7 +33,8 @@ typedef struct clg_token_stream clg_token_stream;
 /* Opens a tokenizer.json file, or a folder that has one. Names of special tokens come from
  * tokenizer_config.json and special_tokens_map.json beside it, where they are there. Files need not
  * be trusted: sizes and nesting are limited, and encoding takes time linear in the text, but for
- * regular expressions that the file has, whose steps are limited for each piece that they find.
+ * regular expressions that the file has: their steps are limited, but a repetition of one character
+ * is one step, however long it is.
  *
  * Errors: IO, INVALID_MODEL (no valid file), UNSUPPORTED_ATTRIBUTE (a part that clgraph does not
  * have), LIMIT (more than 64 MiB, or tokens of more than 4096 bytes). Messages name the file and

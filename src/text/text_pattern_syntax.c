@@ -139,7 +139,7 @@ static clg_status put_escape(translation *t, bool in_class)
         strbuf_append(&t->out, "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))");
     } else if (c == 'B' && !in_class) {
         strbuf_append(&t->out, "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))");
-    } else if (strchr("nrtfae", c) || (!in_class && strchr("AzZGRXN", c))) {
+    } else if (strchr("nrtfae", c) || (!in_class && strchr("AzZRXN", c))) {
         strbuf_append_bytes(&t->out, start, 2);
     } else if ((unsigned char)c >= 0x80) {
         t->at++; /* the character itself */

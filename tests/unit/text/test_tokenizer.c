@@ -289,6 +289,7 @@ TEST(tokenizer__refuses_files)
     refuse(REGEX("(a)\\\\1"), unsupported, "'\\1'");
     refuse(REGEX("a{2}?"), unsupported, "'{2}?'");
     refuse(REGEX("(?<n>a)"), unsupported, "'(?<'");
+    refuse(REGEX("\\\\Ga"), unsupported, "'\\G'");
 }
 
 TEST(tokenizer__limits)
@@ -319,6 +320,46 @@ TEST(tokenizer__slow_regex_is_an_error)
     memset(text, 'a', sizeof text);
     assert_int_equal(clg_tokenizer_encode(t, text, sizeof text, true, &ids, &n), CLG_ERROR_DATA);
     assert_null(ids);
+    clg_tokenizer_free(t);
+}
+
+/* Each start takes few steps of its own: all of them together are too many. */
+TEST(tokenizer__slow_regex_is_an_error_from_many_starts)
+{
+    enum { N = 20000 };
+    char text[N];
+    int64_t *ids;
+    size_t n;
+    clg_tokenizer *t = open_text(REGEX("(?:a|x)*[bc]"));
+    memset(text, 'a', sizeof text);
+    assert_int_equal(clg_tokenizer_encode(t, text, N, true, &ids, &n), CLG_ERROR_DATA);
+    assert_non_null(strstr(clg_last_error(), "match limit"));
+    text[N - 1] = 'b'; /* one match of many steps */
+    assert_int_equal(clg_tokenizer_encode(t, text, N, true, &ids, &n), CLG_ERROR_DATA);
+    assert_non_null(strstr(clg_last_error(), "unknown"));
+    clg_tokenizer_free(t);
+}
+
+/* The starts of a match are tried in parts: matches are found in all of them, and at both ends. */
+TEST(tokenizer__regex_far_from_the_last_match)
+{
+    enum { N_CHARS = 3000, N = 3 * N_CHARS };
+    char text[N + 2];
+    int64_t *ids;
+    size_t n;
+    clg_tokenizer *t =
+        open_text("{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"a+|$\"},"
+                  "\"content\":\"b\"},\"pre_tokenizer\":{\"type\":\"FixedLength\",\"length\":1},"
+                  "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"b\":0,\"\u4e2d\":1}}}");
+    for (size_t at = 0; at <= N_CHARS; at += 7) {
+        for (size_t i = 0; i < N_CHARS; i++) memcpy(text + 3 * i + (i >= at), "\xe4\xb8\xad", 3);
+        text[3 * at] = 'a';
+        assert_ok(clg_tokenizer_encode(t, text, N + 1, true, &ids, &n));
+        const bool is_last = at == N_CHARS; /* the match there is the one at the end */
+        assert_int_equal(n, N_CHARS + 2 - is_last);
+        for (size_t i = 0; i < n; i++) assert_int_equal(ids[i], i != at && i != N_CHARS + 1);
+        clg_ids_free(ids);
+    }
     clg_tokenizer_free(t);
 }
 
