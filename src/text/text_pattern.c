@@ -13,6 +13,7 @@
 #include <pcre2.h>
 #include <string.h>
 
+enum { MAX_STRING_BYTES = 4096 };
 /* Limits of the steps that PCRE2 counts, which are of one start of a match each time: at least and
  * for each byte of the text, where runs of spaces take two; and of the memory for positions to go
  * back to. */
@@ -57,10 +58,13 @@ static void give_back(void *block, void *unused)
 clg_status pattern_create_string(const char *string, pattern **out_pattern)
 {
     *out_pattern = NULL;
-    if (string[0] == '\0') return error_set(CLG_ERROR_INVALID_MODEL, "the pattern is empty");
+    const size_t n_bytes = strlen(string);
+    if (n_bytes == 0) return error_set(CLG_ERROR_INVALID_MODEL, "the pattern is empty");
+    if (n_bytes > MAX_STRING_BYTES)
+        return error_set(CLG_ERROR_LIMIT, "the string has more than %d bytes", MAX_STRING_BYTES);
     pattern *p = memory_zalloc(1, sizeof *p);
     if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    p->string_bytes = strlen(string);
+    p->string_bytes = n_bytes;
     p->string = memory_strdup(string);
     if (!p->string) {
         pattern_free(p);

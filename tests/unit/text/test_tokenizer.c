@@ -289,6 +289,8 @@ TEST(tokenizer__refuses_files)
     refuse(REGEX("(a)\\\\1"), unsupported, "'\\1'");
     refuse(REGEX("a{2}?"), unsupported, "'{2}?'");
     refuse(REGEX("(?<n>a)"), unsupported, "'(?<'");
+    refuse(REGEX("a(?i)b|c"), unsupported, "'(?i)'");
+    refuse(REGEX("(?:(?i)(?m)a|b(?-i))c"), unsupported, "'(?-i)'");
     refuse(REGEX("\\\\Ga"), unsupported, "'\\G'");
 }
 
@@ -306,9 +308,89 @@ TEST(tokenizer__limits)
     memset(json + strlen(json), 'x', 5000);
     strcpy(json + 5000 + 20, "\":0}}}");
     refuse(json, CLG_ERROR_LIMIT, "more than 4096 bytes");
+    strcpy(json, "{\"decoder\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"String\":\"");
+    const size_t start = strlen(json);
+    memset(json + start, 'x', 5000);
+    strcpy(json + start + 5000, "\"}}," MODEL "}");
+    refuse(json, CLG_ERROR_LIMIT, "the string has more than 4096 bytes");
+    strcpy(json, "{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[");
+    for (int i = 0; i < 65; i++) strcat(json, "{\"type\":\"ByteLevel\"},");
+    strcpy(json + strlen(json) - 1, "]}," MODEL "}");
+    refuse(json, CLG_ERROR_LIMIT, "more than 64 processors");
     free(json);
     clg_tokenizer *t;
     assert_int_equal(clg_tokenizer_open(scratch_path("missing.json"), &t), CLG_ERROR_IO);
+}
+
+/* Spaces that a token takes with it are tested once, not by each token among them: a million of
+ * them would take many minutes. */
+TEST(tokenizer__tokens_that_take_spaces)
+{
+    enum { N = 1000000 };
+    int64_t *ids;
+    size_t n;
+    char *text = malloc(N);
+    clg_tokenizer *t = open_text("{\"added_tokens\":[" ADDED(
+        "1", " ",
+        "\"single_word\":false,\"lstrip\":false,\"rstrip\":true,\"normalized\":false,"
+        "\"special\":false") "]," MODEL "}");
+    CHECK_IDS(t, "a   a", false, 0, 1, 1, 1, 0);
+    assert_non_null(text);
+    memset(text, ' ', N);
+    assert_ok(clg_tokenizer_encode(t, text, N, true, &ids, &n));
+    assert_int_equal(n, N);
+    for (size_t i = 0; i < n; i++) assert_int_equal(ids[i], 1);
+    clg_ids_free(ids);
+    clg_tokenizer_free(t);
+    free(text);
+}
+
+/* Appends three bytes as four digits of base64. */
+static void add_base64(char **at, uint32_t bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (int shift = 18; shift >= 0; shift -= 6) *(*at)++ = digits[bytes >> shift & 63];
+}
+
+/* Returns a table of characters in which n_bytes, a multiple of 3, of 'x' replace 'a'; freed with
+ * free(). */
+static char *long_replacement(size_t n_bytes)
+{
+    enum { N_UNITS = 0x62, SIZE = 4 * N_UNITS };
+    uint8_t table[4 + SIZE] = {SIZE & 0xff, SIZE >> 8};
+    const uint32_t leaf = 'a' | 0x100 | 1 << 10; /* its value is the unit before it, 0 */
+    for (int i = 0; i < 4; i++) table[4 + 4 * 'a' + i] = (uint8_t)(leaf >> 8 * i);
+    char *json = malloc((sizeof table + n_bytes) / 3 * 4 + 200), *at = json;
+    assert_non_null(json);
+    at += sprintf(at, "{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+    for (size_t i = 0; i < sizeof table; i += 3)
+        add_base64(&at, (uint32_t)table[i] << 16 | (uint32_t)table[i + 1] << 8 | table[i + 2]);
+    for (size_t i = 0; i < n_bytes; i += 3) add_base64(&at, 'x' << 16 | 'x' << 8 | 'x');
+    (void)sprintf(at, "\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"xxxxxx\":0}}}");
+    return json;
+}
+
+/* A text that outgrows its limit ends the work: a million replacements of four megabytes each would
+ * take many minutes. */
+TEST(tokenizer__long_replacements)
+{
+    enum { N = 1000000 };
+    int64_t *ids;
+    size_t n;
+    char *json = long_replacement(3), *text = malloc(N);
+    clg_tokenizer *t = open_text(json);
+    CHECK_IDS(t, "aa", false, 0);
+    clg_tokenizer_free(t);
+    free(json);
+    json = long_replacement(4 * N + 2);
+    t = open_text(json);
+    free(json);
+    assert_non_null(text);
+    memset(text, 'a', N);
+    assert_int_equal(clg_tokenizer_encode(t, text, N, true, &ids, &n),
+                     CLG_ERROR_OUT_OF_HOST_MEMORY);
+    clg_tokenizer_free(t);
+    free(text);
 }
 
 TEST(tokenizer__slow_regex_is_an_error)
@@ -360,6 +442,16 @@ TEST(tokenizer__regex_far_from_the_last_match)
         for (size_t i = 0; i < n; i++) assert_int_equal(ids[i], i != at && i != N_CHARS + 1);
         clg_ids_free(ids);
     }
+    clg_tokenizer_free(t);
+}
+
+TEST(tokenizer__options_of_a_regex)
+{
+    clg_tokenizer *t = open_text(
+        "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"invert\":false,"
+        "\"pattern\":{\"Regex\":\"x|(?i)(?m)b|c\"}},\"model\":{\"type\":\"WordLevel\","
+        "\"vocab\":{\"b\":0,\"B\":1,\"c\":2,\"C\":3}}}");
+    CHECK_IDS(t, "bBcC", false, 0, 1, 2, 3);
     clg_tokenizer_free(t);
 }
 
