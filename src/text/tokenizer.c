@@ -32,7 +32,7 @@ static clg_status read_file(tokenizer *t, const char *path)
     json_t *root;
     step_work w = {.max_bytes = (size_t)1 << 20};
     CLG_TRY(pattern_search_create(w.max_bytes, &w.search));
-    clg_status status = fields_read_file(path, &root);
+    clg_status status = fields_read_file(path, 0, &root);
     if (status == CLG_OK) status = error_prefix(read_root(t, root, &w), "'%s'", path);
     json_decref(root);
     pattern_search_free(w.search);
