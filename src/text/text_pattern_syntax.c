@@ -200,7 +200,7 @@ static clg_status put_group(translation *t)
     }
     const char *end = start + 2;
     while (*end == 'i' || *end == 'm' || *end == '-') end++;
-    /* In a(?i)b|c all that follows is one group there, in PCRE2 the alternatives are a(?i)b and c. */
+    /* There a(?i)b|c is a followed by one group, in PCRE2 the alternatives are a(?i)b and c. */
     if (*end != ':' && (*end != ')' || !t->is_branch_start))
         return refuse(start, *end == ')' ? (size_t)(end + 1 - start) : strnlen(start, 3));
     for (const char *c = start; c <= end; c++) strbuf_append_bytes(&t->out, *c == 'm' ? "s" : c, 1);

@@ -9,6 +9,8 @@
 #include "support/fakes/failing_alloc.h"
 #include "support/scratch.h"
 
+#include "text/token_stream.h"
+
 #include <clgraph/tokenizer.h>
 
 #include <jansson.h>
@@ -240,6 +242,29 @@ TEST(tokenizer__streams)
     push(s, 4, "ab");
     clg_token_stream_free(s);
     clg_tokenizer_free(t);
+}
+
+/* Of tokens that have no text a stream keeps few: each step decodes those again. */
+TEST(tokenizer__streams_of_tokens_without_text)
+{
+    token_stream s;
+    tokenizer *t;
+    const char *json = "{\"decoder\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
+                       "\"content\":\"\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{"
+                       "\"a\":0,\"b\":1}}}";
+    assert_ok(tokenizer_open(scratch_file("tokenizer.json", json, strlen(json)), &t));
+    token_stream_init(&s, t, true);
+    tokenizer_release(t);
+    for (int i = 0; i < 1000; i++) {
+        assert_ok(token_stream_push(&s, 0));
+        assert_int_equal(s.text.size_bytes, 0);
+        assert_true(s.n_ids <= 66);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_ok(token_stream_push(&s, 1));
+        assert_string_equal(strbuf_data(&s.text), "b");
+    }
+    token_stream_deinit(&s);
 }
 
 /* ---- files that are refused ------------------------------------------------------------------ */
