@@ -34,8 +34,8 @@ static clg_status decode(const token_stream *s, size_t first, strbuf *out_text)
 {
     out_text->size_bytes = 0;
     out_text->status = CLG_OK;
-    return tokenizer_decode(s->tokenizer, s->ids + first, s->n_ids - first, s->skips_special,
-                            out_text);
+    const int64_t *ids = first < s->n_ids ? s->ids + first : NULL; /* s->ids may be NULL */
+    return tokenizer_decode(s->tokenizer, ids, s->n_ids - first, s->skips_special, out_text);
 }
 
 static bool is_waiting(const strbuf *t)

@@ -219,6 +219,8 @@ TEST(tokenizer__streams)
     const char *text;
     assert_ok(clg_token_stream_create(t, true, &s));
     clg_tokenizer_free(t); /* the stream keeps it */
+    assert_ok(clg_token_stream_end(s, &text, NULL));
+    assert_string_equal(text, "");
     push(s, 7, "");
     push(s, 5, "ab");
     push(s, 3, "");
