@@ -193,7 +193,8 @@ CLG_API CLG_MUST_USE clg_status clg_generator_rewind(clg_generator *generator, s
  * number; 0 for NULL. */
 CLG_API const int64_t *clg_generator_tokens(const clg_generator *generator);
 CLG_API size_t clg_generator_n_tokens(const clg_generator *generator);
-/* Ends the call in progress with CANCELLED, as clg_session_cancel. Any thread; accepts NULL. */
+/* Ends the call in progress with CANCELLED, as clg_session_cancel; the tokenizer's part of a call
+ * is not interrupted. Any thread; accepts NULL. */
 CLG_API void clg_generator_cancel(clg_generator *generator);
 
 /* Sums over the calls so far. */

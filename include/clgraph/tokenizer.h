@@ -64,7 +64,8 @@ CLG_API bool clg_tokenizer_is_special(const clg_tokenizer *tokenizer, int64_t id
  * clg_ids_free. text may be NULL if text_bytes is 0.
  *
  * Errors: DATA (a character that has no token, or a regular expression of the file that takes too
- * many steps), LIMIT. */
+ * many steps), LIMIT (a piece of more than a thousand million bytes), OUT_OF_HOST_MEMORY also where
+ * the file would make the text more than 64 times as long, and 64 KiB. */
 CLG_API CLG_MUST_USE clg_status clg_tokenizer_encode(const clg_tokenizer *tokenizer,
                                                      const char *text, size_t text_bytes,
                                                      bool add_special, int64_t **out_ids,
