@@ -49,7 +49,8 @@ typedef struct clg_generator_options {
     /* The most tokens of a sequence; 0: the model's context length. More than that is
      * INVALID_ARGUMENT. */
     uint64_t max_context;
-    /* Tokens of a prompt that one run computes, which bounds memory; 0: 256. */
+    /* Tokens of a prompt that one run computes, which bounds memory; 0: 256. Models with an input
+     * use_cache_branch compute all tokens in the first run, and one in each of the others. */
     uint32_t chunk;
     clg_generator_cache cache; /* AUTO, GROWING or RESERVED */
     bool read_files;           /* as in clg_model_options */
@@ -139,7 +140,9 @@ typedef enum clg_generator_end {
 
 /* ---- generation ------------------------------------------------------------------------------ */
 
-/* Calls on a generator that is working on another one return BUSY, except clg_generator_cancel. */
+/* Calls on a generator that is working on another one return BUSY, except clg_generator_cancel and
+ * clg_generator_describe; clg_generator_get_sampling, _tokens and _n_tokens may not be called then.
+ */
 
 /* Appends n tokens to the sequence; they are computed by the next call that needs it. Begins a new
  * text: counts max_new from here, and forgets an end. Errors: INVALID_ARGUMENT (a token that is
@@ -190,7 +193,8 @@ CLG_API CLG_MUST_USE clg_status clg_generator_rewind(clg_generator *generator, s
  * number; 0 for NULL. */
 CLG_API const int64_t *clg_generator_tokens(const clg_generator *generator);
 CLG_API size_t clg_generator_n_tokens(const clg_generator *generator);
-/* Ends the call in progress with CANCELLED, as clg_session_cancel. Any thread; accepts NULL. */
+/* Ends the call in progress with CANCELLED, as clg_session_cancel; the tokenizer's part of a call
+ * is not interrupted. Any thread; accepts NULL. */
 CLG_API void clg_generator_cancel(clg_generator *generator);
 
 /* Sums over the calls so far. */

@@ -33,7 +33,8 @@ typedef struct clg_token_stream clg_token_stream;
 /* Opens a tokenizer.json file, or a folder that has one. Names of special tokens come from
  * tokenizer_config.json and special_tokens_map.json beside it, where they are there. Files need not
  * be trusted: sizes and nesting are limited, and encoding takes time linear in the text, but for
- * regular expressions that the file has, whose steps are limited for each piece that they find.
+ * regular expressions that the file has: their steps are limited, but a repetition of one character
+ * is one step, however long it is.
  *
  * Errors: IO, INVALID_MODEL (no valid file), UNSUPPORTED_ATTRIBUTE (a part that clgraph does not
  * have), LIMIT (more than 64 MiB, or tokens of more than 4096 bytes). Messages name the file and
@@ -63,7 +64,8 @@ CLG_API bool clg_tokenizer_is_special(const clg_tokenizer *tokenizer, int64_t id
  * clg_ids_free. text may be NULL if text_bytes is 0.
  *
  * Errors: DATA (a character that has no token, or a regular expression of the file that takes too
- * many steps), LIMIT. */
+ * many steps), LIMIT (a piece of more than a thousand million bytes), OUT_OF_HOST_MEMORY also where
+ * the file would make the text more than 64 times as long, and 64 KiB. */
 CLG_API CLG_MUST_USE clg_status clg_tokenizer_encode(const clg_tokenizer *tokenizer,
                                                      const char *text, size_t text_bytes,
                                                      bool add_special, int64_t **out_ids,

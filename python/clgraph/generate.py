@@ -156,8 +156,16 @@ class Generator:
         check(lib.clg_generator_set_sampling(self._handle.pointer, ctypes.byref(sampling)))
 
     def append(self, tokens: Sequence[int]) -> None:
-        """Appends tokens to the sequence; the next call that needs them computes them."""
-        array = np.ascontiguousarray(tokens, np.int64)
+        """Appends tokens to the sequence; the next call that needs them computes them.
+
+        Integers of shape [n] or [1, n].
+        """
+        given = np.asarray(tokens)
+        if given.size and given.dtype.kind not in "iu":
+            raise TypeError(f"tokens are integers, not {given.dtype}")
+        if given.ndim != 1 and (given.ndim != 2 or given.shape[0] != 1):
+            raise ValueError(f"tokens have the shape [n] or [1, n], not {list(given.shape)}")
+        array = np.ascontiguousarray(given.reshape(-1), np.int64)
         check(lib.clg_generator_append(self._handle.pointer, array.ctypes.data, array.size))
         self.end = None
 
@@ -180,9 +188,10 @@ class Generator:
     def append_text(self, text: str) -> None:
         """Appends the tokens of a text; to an empty sequence with the special tokens around it.
 
-        As all functions of text, this needs tokenizer.json in the folder.
+        As all functions of text, this needs tokenizer.json in the folder. Surrogates count as
+        U+FFFD.
         """
-        encoded = text.encode()
+        encoded = text.encode("utf-8", "surrogatepass")
         check(lib.clg_generator_append_text(self._handle.pointer, encoded, len(encoded)))
         self.end = None
 

@@ -99,6 +99,24 @@ def test_what_is_refused(device, folder):
         clgraph.Generator(folder / "none", device)
 
 
+def test_tokens_that_are_refused(device, folder):
+    generator = clgraph.Generator(folder, device)
+    generator.append([])
+    generator.append(np.array([[2, 3]], np.int32))
+    with pytest.raises(TypeError, match="integers, not float64"):
+        generator.append([1.5])
+    with pytest.raises(ValueError, match=r"not \[2, 2\]"):
+        generator.append([[1, 2], [3, 4]])
+    assert generator.tokens == [2, 3]
+
+
+def test_text_with_surrogates(device, folder):
+    generator = clgraph.Generator(folder, device)
+    text = "a\ud800b"
+    generator.append_text(text)
+    assert generator.tokens == clgraph.Tokenizer(folder).encode(text)
+
+
 def test_cancel_from_another_thread(device, folder):
     config = json.loads((folder / "config.json").read_text())
     config.update({"n_positions": 10_000_000, "eos_token_id": None})

@@ -6,6 +6,7 @@
 #include "api/arguments.h"
 #include "api/session_settings.h"
 #include "generate/generator.h"
+#include "generate/sampler.h"
 #include "onnx/onnx.h"
 
 /* Marks the generator as busy; returns BUSY from the calling function if it is already. */
@@ -95,7 +96,7 @@ clg_status clg_generator_set_sampling(clg_generator *generator, const clg_sampli
     clg_sampling s = generator->config.sampling;
     if (sampling) s = (clg_sampling)CLG_SAMPLING_INIT;
     API_OPTIONS(sampling, s);
-    CLG_TRY(generator_check_sampling(&s));
+    CLG_TRY(sampler_check(&s, CLG_ERROR_INVALID_ARGUMENT));
     ENTER(generator);
     generator->sampling = s;
     return leave(generator, CLG_OK);

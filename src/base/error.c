@@ -15,6 +15,18 @@
 static _Thread_local char last_text[ERROR_TEXT_BYTES];
 static _Thread_local char last_hint[ERROR_HINT_BYTES];
 
+/* Replaces control characters by '?', but for line ends and tabs: names come from files, and must
+ * not change a terminal. Those from U+0080 on are two bytes of UTF-8. */
+static void make_printable(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            c[0] = c[1] = '?';
+        else if ((*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
+            *c = '?';
+    }
+}
+
 /* Formats into a buffer of n bytes; longer text is cut and ends with "...". */
 static void format_bounded(char *buffer, size_t n, const char *format, va_list args)
 {
@@ -24,6 +36,7 @@ static void format_bounded(char *buffer, size_t n, const char *format, va_list a
     } else if ((size_t)length >= n) {
         memcpy(buffer + n - 4, "...", 4);
     }
+    make_printable(buffer);
 }
 
 clg_status error_set_v(clg_status status, const char *format, va_list args)

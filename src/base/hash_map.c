@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A hash map with open addressing and linear probing; the capacity is a power of two, the load at
- * most three quarters. Nothing is ever removed, so there are no tombstones.
+ * most three quarters. Nothing is ever removed, so there are no tombstones. Hashes are seeded by
+ * the address of the entries, so that a file cannot choose keys that collide.
  */
 #include "base/hash_map.h"
 
@@ -16,6 +17,11 @@ struct map_entry {
     uint64_t hash;
     size_t value;
 };
+
+static uint64_t hash_of(const hash_map *m, const void *key, size_t key_bytes)
+{
+    return hash_bytes(key, key_bytes, (uint64_t)(uintptr_t)m->entries);
+}
 
 /* Returns the entry of the key, or the free entry to insert it into. There must be a free entry. */
 static struct map_entry *find(const hash_map *m, const void *key, size_t key_bytes, uint64_t hash)
@@ -37,8 +43,10 @@ static clg_status grow(hash_map *m)
     larger.entries = memory_zalloc(larger.capacity, sizeof *larger.entries);
     if (!larger.entries) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < m->capacity; i++) {
-        const struct map_entry *entry = &m->entries[i];
-        if (entry->key) *find(&larger, entry->key, entry->key_bytes, entry->hash) = *entry;
+        struct map_entry *entry = &m->entries[i];
+        if (!entry->key) continue;
+        entry->hash = hash_of(&larger, entry->key, entry->key_bytes);
+        *find(&larger, entry->key, entry->key_bytes, entry->hash) = *entry;
     }
     memory_free(m->entries);
     *m = larger;
@@ -48,7 +56,7 @@ static clg_status grow(hash_map *m)
 clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t value)
 {
     if (m->count + 1 > m->capacity / 4 * 3) CLG_TRY(grow(m));
-    uint64_t hash = hash_bytes(key, key_bytes, 0);
+    uint64_t hash = hash_of(m, key, key_bytes);
     struct map_entry *entry = find(m, key, key_bytes, hash);
     if (!entry->key) {
         entry->key = memory_strndup(key, key_bytes);
@@ -64,7 +72,7 @@ clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t v
 size_t hash_map_get(const hash_map *m, const void *key, size_t key_bytes)
 {
     if (m->count == 0) return HASH_MAP_NONE;
-    const struct map_entry *entry = find(m, key, key_bytes, hash_bytes(key, key_bytes, 0));
+    const struct map_entry *entry = find(m, key, key_bytes, hash_of(m, key, key_bytes));
     return entry->key ? entry->value : HASH_MAP_NONE;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "generate/json_config.h"
+#include "generate/sampler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -89,11 +90,8 @@ static void read_sampling(json_reader *r, json_t *from, clg_sampling *s)
     s->top_p = json_config_number(r, from, "top_p", 0);
     s->min_p = json_config_number(r, from, "min_p", 0);
     s->repetition_penalty = json_config_number(r, from, "repetition_penalty", 0);
-    const bool is_valid = s->temperature >= 0 && s->top_p >= 0 && s->top_p <= 1 && s->min_p >= 0 &&
-                          s->min_p <= 1 && s->repetition_penalty >= 0;
-    if (r->status == CLG_OK && !is_valid)
-        r->status = error_set(CLG_ERROR_INVALID_MODEL,
-                              "'%s': a setting of sampling is out of range", r->file);
+    if (r->status == CLG_OK)
+        r->status = error_prefix(sampler_check(s, CLG_ERROR_INVALID_MODEL), "'%s'", r->file);
 }
 
 /* ---- onnxruntime-genai ----------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * What the configuration files of a folder say about a decoder: the model's file, names of inputs
  * and outputs, sizes, special tokens and default settings. Two kinds of folders are read:
  * onnxruntime-genai's (genai_config.json) and Optimum's (config.json, generation_config.json).
- * Files are untrusted; what they say about the model is compared with it later (ports.c).
+ * Files are untrusted; what they say about the model is compared with it later (decoder_model.c).
  */
 #ifndef CLG_GENERATE_DECODER_CONFIG_H
 #define CLG_GENERATE_DECODER_CONFIG_H

@@ -155,6 +155,12 @@ static clg_status read_input(reading *r, size_t index)
     return status;
 }
 
+static bool is_grouped_attention(const node *n)
+{
+    return strcmp(n->domain, "com.microsoft") == 0 &&
+           strcmp(n->op_type, "GroupQueryAttention") == 0;
+}
+
 /* Returns whether the only use of the cache is as the past of a GroupQueryAttention, whose present
  * is the output. */
 static bool is_attention_cache(const graph *g, const decoder_cache *cache, const uint32_t *uses)
@@ -163,8 +169,7 @@ static bool is_attention_cache(const graph *g, const decoder_cache *cache, const
     const node_id id = g->values[present].producer;
     if (uses[past] != 1 || uses[present] != 1 || id == NODE_NONE) return false;
     const node *n = &g->nodes[id];
-    if (strcmp(n->domain, "com.microsoft") != 0 || strcmp(n->op_type, "GroupQueryAttention") != 0)
-        return false;
+    if (!is_grouped_attention(n)) return false;
     for (size_t i = 3; i <= 4; i++)
         if (node_has_input(n, i) && n->inputs[i] == past && i - 2 < n->n_outputs &&
             n->outputs[i - 2] == present)
@@ -172,20 +177,59 @@ static bool is_attention_cache(const graph *g, const decoder_cache *cache, const
     return false;
 }
 
-/* Returns whether sums and shapes of the mask are all that is used of it: so GroupQueryAttention
- * gets lengths. */
-static bool mask_is_counted(const graph *g, value_id mask)
+static bool is_onnx(const node *n, const char *op_type)
 {
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const node *n = &g->nodes[i];
-        const bool counts = n->domain[0] == '\0' && (strcmp(n->op_type, "ReduceSum") == 0 ||
-                                                     strcmp(n->op_type, "Shape") == 0);
-        for (size_t k = 0; k < n->n_inputs && !counts; k++)
-            if (n->inputs[k] == mask) return false;
-        for (size_t k = 0; k < n->n_attributes; k++)
-            if (n->attributes[k].type == ATTRIBUTE_GRAPH) return false; /* may capture it */
+    return n->domain[0] == '\0' && strcmp(n->op_type, op_type) == 0;
+}
+
+/* Returns whether a node sums each row of its input, [1, tokens]. */
+static bool sums_rows(const graph *g, const node *n)
+{
+    size_t n_axes;
+    if (!is_onnx(n, "ReduceSum")) return false;
+    const int64_t *axes = node_ints(n, "axes", &n_axes);
+    if (axes) return n_axes == 1 && (axes[0] == 1 || axes[0] == -1);
+    const tensor *t = node_has_input(n, 1) ? g->values[n->inputs[1]].constant : NULL;
+    const int64_t axis = t && t->n_elements == 1 ? tensor_get_int(t, 0) : 0;
+    return axis == 1 || axis == -1;
+}
+
+/* Returns whether a longer mask does not change what a node computes, which uses a marked value:
+ * the mask or its length. Marks its output if that is the length too. */
+static bool is_length_use(const graph *g, const node *n, value_id mask, bool *marks)
+{
+    enum { GROUPED_TOTAL = 6 };
+    static const char *const keep[] = {"Gather", "Cast", "Squeeze", "Unsqueeze", "Identity"};
+    size_t n_marked = 0, at = 0;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE || !marks[n->inputs[i]]) continue;
+        n_marked++;
+        at = i;
     }
-    return true;
+    if (n_marked != 1) return false;
+    if (at == GROUPED_TOTAL && is_grouped_attention(n)) return true;
+    if (at != 0) return false;
+    if (n->inputs[0] == mask && sums_rows(g, n)) return true;
+    bool is_length = n->inputs[0] == mask && is_onnx(n, "Shape");
+    for (size_t i = 0; i < sizeof keep / sizeof *keep && n->inputs[0] != mask; i++)
+        is_length = is_length || is_onnx(n, keep[i]);
+    if (is_length) marks[n->outputs[0]] = true;
+    return is_length;
+}
+
+/* Sets *out_is_counted to whether zeros after the ones of the mask change no result: all that is
+ * used of it are its sum, and its length as GroupQueryAttention's total_sequence_length, which only
+ * says how long the caches must be at least. */
+static clg_status mask_is_counted(const graph *g, value_id mask, bool *out_is_counted)
+{
+    bool *marks = memory_zalloc(g->n_values, sizeof *marks);
+    if (!marks) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    marks[mask] = *out_is_counted = true;
+    for (size_t i = 0; i < g->n_nodes && *out_is_counted; i++)
+        if (node_uses_marked(&g->nodes[i], marks))
+            *out_is_counted = is_length_use(g, &g->nodes[i], mask, marks);
+    memory_free(marks);
+    return CLG_OK;
 }
 
 static clg_status find_reservable(reading *r)
@@ -197,8 +241,9 @@ static clg_status find_reservable(reading *r)
     for (size_t i = 0; i < m->n_caches && m->can_reserve; i++)
         m->can_reserve = is_attention_cache(r->graph, &m->caches[i], uses);
     memory_free(uses);
-    m->can_pad_mask = m->inputs[INPUT_MASK] != PORT_NONE &&
-                      mask_is_counted(r->graph, r->graph->inputs[m->inputs[INPUT_MASK]]);
+    if (m->can_reserve && m->inputs[INPUT_MASK] != PORT_NONE)
+        CLG_TRY(
+            mask_is_counted(r->graph, r->graph->inputs[m->inputs[INPUT_MASK]], &m->can_pad_mask));
     if (m->fixed_capacity > 0 && !m->can_reserve)
         return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                          "'%s' has caches for %" PRId64 " tokens that are not those of "

@@ -9,7 +9,6 @@
 #include "onnx/onnx.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 enum { DEFAULT_CHUNK = 256 };
@@ -165,23 +164,6 @@ clg_status generator_enter(clg_generator *g)
 void generator_leave(clg_generator *g) { atomic_store(&g->busy, false); }
 
 void generator_cancel(clg_generator *g) { cancel_trigger(&g->cancel); }
-
-clg_status generator_check_sampling(const clg_sampling *s)
-{
-    const struct {
-        const char *name;
-        double value, highest;
-    } numbers[] = {{"temperature", s->temperature, INFINITY},
-                   {"top_p", s->top_p, 1},
-                   {"min_p", s->min_p, 1},
-                   {"repetition_penalty", s->repetition_penalty, INFINITY}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].highest) ||
-            isinf(numbers[i].value))
-            return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s is %g", numbers[i].name,
-                             numbers[i].value);
-    return CLG_OK;
-}
 
 clg_status generator_append(clg_generator *g, const int64_t *tokens, size_t n)
 {

@@ -79,8 +79,6 @@ void generator_leave(clg_generator *g);
 /* Ends the call in progress, if any. Any thread. */
 void generator_cancel(clg_generator *g);
 
-/* Checks settings of sampling. */
-clg_status generator_check_sampling(const clg_sampling *s);
 clg_status generator_append(clg_generator *g, const int64_t *tokens, size_t n);
 clg_status generator_next(clg_generator *g, int64_t *out_token, clg_generator_end *out_end);
 /* Append a text, and choose a token and return its text (text_calls.c). A token whose text cannot

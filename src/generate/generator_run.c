@@ -150,6 +150,14 @@ static clg_status step_back(clg_generator *g)
     return CLG_OK;
 }
 
+/* Returns how many of the tokens that are left the next run computes. In models with a branch for
+ * the first run, exporters traced the other one with one token, and its mask need not fit more. */
+static size_t chunk_of(const clg_generator *g, size_t left)
+{
+    if (g->model.inputs[INPUT_HAS_PAST] != PORT_NONE) return g->n_cached == 0 ? left : 1;
+    return left > g->chunk ? g->chunk : left;
+}
+
 clg_status generator_evaluate(clg_generator *g)
 {
     if (session_is_stale(g->session)) generator_drop_caches(g); /* they were on a lost device */
@@ -162,10 +170,8 @@ clg_status generator_evaluate(clg_generator *g)
         return CLG_OK;
     }
     if (g->n_cached >= g->n_tokens) CLG_TRY(step_back(g));
-    while (g->n_cached < g->n_tokens) {
-        const size_t left = g->n_tokens - g->n_cached;
-        CLG_TRY(run_chunk(g, g->n_cached, left > g->chunk ? g->chunk : left));
-    }
+    while (g->n_cached < g->n_tokens)
+        CLG_TRY(run_chunk(g, g->n_cached, chunk_of(g, g->n_tokens - g->n_cached)));
     g->has_outputs = true;
     return CLG_OK;
 }

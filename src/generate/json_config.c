@@ -4,28 +4,19 @@
  */
 #include "generate/json_config.h"
 
-#include "base/files.h"
+#include "text/fields.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { MAX_FILE_BYTES = 16 << 20, MAX_STRING_BYTES = 200 };
+enum { MAX_STRING_BYTES = 200 };
 
 clg_status json_config_load(const char *file, json_t **out_root)
 {
-    char *text;
-    size_t size_bytes;
-    json_error_t error;
+    json_t *root;
     *out_root = NULL;
-    CLG_TRY(file_read(file, MAX_FILE_BYTES, &text, &size_bytes));
-    json_t *root = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
-    memory_free(text);
-    if (!root && json_error_code(&error) == json_error_out_of_memory)
-        return error_no_memory(size_bytes);
-    if (!root)
-        return error_set(CLG_ERROR_INVALID_MODEL, "'%s' is not JSON: line %d, column %d: %s", file,
-                         error.line, error.column, error.text);
+    CLG_TRY(fields_read_file(file, JSON_REJECT_DUPLICATES, &root));
     if (!json_is_object(root)) {
         json_decref(root);
         return error_set(CLG_ERROR_INVALID_MODEL, "'%s' is not an object of JSON", file);

@@ -16,7 +16,8 @@ typedef struct json_reader {
     clg_status status;
 } json_reader;
 
-/* Parses a file of at most 16 MiB whose root is an object; free it with json_decref. */
+/* Reads a file within the limits of text/fields.h, whose root is an object without members of the
+ * same name; free it with json_decref. */
 clg_status json_config_load(const char *file, json_t **out_root);
 /* Returns a member that is an object, borrowed; NULL if it is missing. */
 json_t *json_config_object(json_reader *r, json_t *from, const char *name);

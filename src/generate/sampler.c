@@ -4,7 +4,24 @@
  */
 #include "generate/sampler.h"
 
+#include <float.h>
 #include <math.h>
+
+clg_status sampler_check(const clg_sampling *s, clg_status refused)
+{
+    const double penalty = s->repetition_penalty; /* on the device it is a float */
+    const struct {
+        const char *name;
+        double value, lowest, highest;
+    } numbers[] = {{"temperature", s->temperature, 0, DBL_MAX},
+                   {"top_p", s->top_p, 0, 1},
+                   {"min_p", s->min_p, 0, 1},
+                   {"repetition_penalty", penalty, penalty == 0 ? 0 : FLT_MIN, FLT_MAX}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!(numbers[i].value >= numbers[i].lowest && numbers[i].value <= numbers[i].highest))
+            return error_set(refused, "%s is %g", numbers[i].name, numbers[i].value);
+    return CLG_OK;
+}
 
 /* Mixes all bits (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014). */
 static uint64_t mix(uint64_t x)

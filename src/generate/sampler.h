@@ -16,6 +16,9 @@ typedef struct sampler_candidate {
     int64_t token;
 } sampler_candidate;
 
+/* Checks settings; `refused`: the status of those that are negative, not finite or too large. The
+ * message names the setting. */
+clg_status sampler_check(const clg_sampling *s, clg_status refused);
 /* Returns the token that is chosen among n > 0 candidates, which it reorders; NaNs are not allowed.
  * Larger logits count first, and smaller tokens among equal ones. temperature > 0. index: of the
  * token in the sequence. Takes n and n log k steps, of k candidates that it looks at. */

@@ -199,9 +199,10 @@ static clg_status stands_alone(const added_tokens *a, const added_token *t, step
     return CLG_OK;
 }
 
-/* Moves the ends of a token over spaces, its start not before `done`. */
+/* Moves the ends of a token over spaces, its start not before `done`. *spaces_end: the end of those
+ * that tokens before it took, which are not tested again. */
 static void take_spaces(const added_token *t, const char *text, size_t n_bytes, size_t done,
-                        size_t *start, size_t *end)
+                        size_t *spaces_end, size_t *start, size_t *end)
 {
     while (t->strips_left && *start > done) {
         const size_t before = utf8_before(text, *start);
@@ -210,11 +211,14 @@ static void take_spaces(const added_token *t, const char *text, size_t n_bytes, 
         *start = before;
     }
     if (*start < done && t->strips_left) *start = done;
-    while (t->strips_right && *end < n_bytes) {
+    if (!t->strips_right) return;
+    if (*end < *spaces_end) *end = *spaces_end;
+    while (*end < n_bytes) {
         size_t at = *end;
         if (!char_is_space(utf8_next(text, &at))) break;
         *end = at;
     }
+    *spaces_end = *end;
 }
 
 clg_status added_split(const added_tokens *a, bool is_normalized, step_work *w, piece_list *out,
@@ -223,7 +227,7 @@ clg_status added_split(const added_tokens *a, bool is_normalized, step_work *w, 
     const byte_trie *trie = is_normalized ? &a->normalized : &a->plain;
     const char *text = strbuf_data(&out->text) + start;
     const size_t n_bytes = out->text.size_bytes - start;
-    size_t done = 0;
+    size_t done = 0, spaces_end = 0;
     for (size_t at = 0, end; trie->nodes && at < n_bytes;) {
         const added_token *t = trie->firsts[(uint8_t)text[at]] > 0
                                    ? longest_at(a, trie, text, n_bytes, at, &end)
@@ -237,7 +241,7 @@ clg_status added_split(const added_tokens *a, bool is_normalized, step_work *w, 
         at = end; /* the next one starts there, even if this one takes more spaces */
         CLG_TRY(stands_alone(a, t, w, text, n_bytes, from, end, &stands));
         if (!stands) continue;
-        take_spaces(t, text, n_bytes, done, &from, &end);
+        take_spaces(t, text, n_bytes, done, &spaces_end, &from, &end);
         if (done < from)
             CLG_TRY(pieces_add(out, (piece){start + done, start + from, -1, is_first && !done}));
         CLG_TRY(pieces_add(out, (piece){start + from, start + end, t->id, false}));

@@ -92,7 +92,7 @@ clg_status charsmap_apply(const text_step *s, step_work *w, const char *text, si
                           strbuf *out_text)
 {
     (void)w; /* what is removed at the start of a text does not count there, as in tokenizers */
-    for (size_t at = 0, end; at < n_bytes; at = end) {
+    for (size_t at = 0, end; at < n_bytes && out_text->status == CLG_OK; at = end) {
         const char *other = NULL;
         end = text_cluster_end(text, n_bytes, at);
         if (end - at < MAX_CLUSTER_BYTES) other = find(s, text + at, end - at);
@@ -100,7 +100,7 @@ clg_status charsmap_apply(const text_step *s, step_work *w, const char *text, si
             strbuf_append(out_text, other);
             continue;
         }
-        for (size_t c = at, n; c < end; c += n) {
+        for (size_t c = at, n; c < end && out_text->status == CLG_OK; c += n) {
             n = utf8_length(text[c]);
             other = find(s, text + c, n);
             if (other)

@@ -22,7 +22,7 @@ static clg_status check_size(const char *text, size_t n_bytes)
     return error_set(CLG_ERROR_LIMIT, "it has more than %d values", MAX_VALUES);
 }
 
-clg_status fields_read_file(const char *path, json_t **out_root)
+clg_status fields_read_file(const char *path, size_t flags, json_t **out_root)
 {
     char *text;
     size_t n_bytes;
@@ -31,12 +31,12 @@ clg_status fields_read_file(const char *path, json_t **out_root)
     CLG_TRY(file_read(path, MAX_FILE_BYTES, &text, &n_bytes));
     clg_status status = check_size(text, n_bytes);
     if (status == CLG_OK) {
-        *out_root = json_loadb(text, n_bytes, 0, &reason);
+        *out_root = json_loadb(text, n_bytes, flags, &reason);
         if (!*out_root && (json_error_code(&reason) == json_error_out_of_memory || !reason.text[0]))
             status = error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory for JSON");
         else if (!*out_root)
-            status = error_set(CLG_ERROR_INVALID_MODEL, "line %d, column %d: %s", reason.line,
-                               reason.column, reason.text);
+            status = error_set(CLG_ERROR_INVALID_MODEL, "it is not JSON: line %d, column %d: %s",
+                               reason.line, reason.column, reason.text);
     }
     memory_free(text);
     return status == CLG_OK ? status : error_prefix(status, "'%s'", path);

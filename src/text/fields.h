@@ -11,8 +11,9 @@
 #include <jansson.h>
 
 /* Reads a JSON file of at most 64 MiB and six million values, whose memory is bounded by that.
- * The caller frees *out_root with json_decref. INVALID_MODEL (what is not JSON), LIMIT, IO. */
-clg_status fields_read_file(const char *path, json_t **out_root);
+ * flags: of json_loadb. The caller frees *out_root with json_decref. INVALID_MODEL (what is not
+ * JSON), LIMIT, IO; the messages name the file. */
+clg_status fields_read_file(const char *path, size_t flags, json_t **out_root);
 
 typedef enum field_need { FIELD_OPTIONAL, FIELD_REQUIRED } field_need;
 /* Set the output to a member; a member that is missing or null leaves it as it is, or is an error

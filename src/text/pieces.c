@@ -37,7 +37,8 @@ clg_status pieces_add(piece_list *l, piece p)
 clg_status pieces_copy(piece_list *l, const piece_list *from, const piece *p)
 {
     const size_t start = l->text.size_bytes;
-    strbuf_append_bytes(&l->text, strbuf_data(&from->text) + p->start, p->end - p->start);
+    if (p->id < 0)
+        strbuf_append_bytes(&l->text, strbuf_data(&from->text) + p->start, p->end - p->start);
     CLG_TRY(l->text.status);
     return pieces_add(l, (piece){start, l->text.size_bytes, p->id, p->is_first});
 }

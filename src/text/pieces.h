@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 typedef struct piece {
-    size_t start, end; /* of its text, in bytes */
+    size_t start, end; /* of its text, in bytes; of a token they need not be */
     int32_t id;        /* of its token, -1: text */
     bool is_first;     /* it has the first character of the input */
 } piece;
@@ -30,7 +30,7 @@ void pieces_clear(piece_list *l); /* keeps the memory */
 void pieces_deinit(piece_list *l);
 /* Adds a piece whose text is in the list; an empty text adds nothing, unless keeps_empty. */
 clg_status pieces_add(piece_list *l, piece p);
-/* Copies a piece of another list with its text. */
+/* Copies a piece of another list with its text, a token without: tokens may overlap. */
 clg_status pieces_copy(piece_list *l, const piece_list *from, const piece *p);
 /* Ends a piece that starts at byte `start` of the text. */
 static inline clg_status pieces_end(piece_list *l, size_t start, bool is_first)

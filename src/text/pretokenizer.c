@@ -257,10 +257,13 @@ static clg_status add_spaces(const piece_list *in, piece_list *out)
     for (size_t i = 0; i < in->count; i++) {
         const piece *p = &in->items[i];
         const size_t start = out->text.size_bytes;
-        if (p->id < 0 && text[p->start] != ' ') strbuf_append(&out->text, " ");
+        if (p->id >= 0) {
+            CLG_TRY(pieces_copy(out, in, p));
+            continue;
+        }
+        if (text[p->start] != ' ') strbuf_append(&out->text, " ");
         strbuf_append_bytes(&out->text, text + p->start, p->end - p->start);
-        CLG_TRY(out->text.status);
-        CLG_TRY(pieces_add(out, (piece){start, out->text.size_bytes, p->id, p->is_first}));
+        CLG_TRY(pieces_end(out, start, p->is_first));
     }
     return CLG_OK;
 }

@@ -52,7 +52,7 @@ clg_status special_read(const char *folder, const added_tokens *added, const tok
         char *path;
         json_t *root = NULL;
         CLG_TRY(file_join(folder, files[i], &path));
-        clg_status status = file_exists(path) ? fields_read_file(path, &root) : CLG_OK;
+        clg_status status = file_exists(path) ? fields_read_file(path, 0, &root) : CLG_OK;
         if (status == CLG_OK && root) status = read_roles(out_specials, root, added, m);
         json_decref(root);
         memory_free(path);

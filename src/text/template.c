@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-enum { MAX_IDS = 4096, MAX_DEPTH = 8 };
+enum { MAX_IDS = 4096, MAX_PROCESSORS = 64, MAX_DEPTH = 8 };
 
 /* The ids so far, and those of the processor that is read. */
 typedef struct template_reader {
-    size_t n_ids;
+    size_t n_ids, n_processors;
     id_list *before, now;
 } template_reader;
 
@@ -87,7 +87,7 @@ static clg_status read_nothing(template_reader *r, const json_t *json)
     return put_text(r); /* ByteLevel's processor changes offsets only */
 }
 
-static clg_status read_processor(const json_t *json, size_t n_ids, id_list *ids, size_t depth)
+static clg_status read_processor(template_reader *r, const json_t *json, size_t depth)
 {
     static const struct {
         const char *type;
@@ -102,10 +102,12 @@ static clg_status read_processor(const json_t *json, size_t n_ids, id_list *ids,
     CLG_TRY(field_string(json, "type", FIELD_REQUIRED, &type));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(type, rows[i].type) != 0) continue;
-        template_reader r = {.n_ids = n_ids, .before = ids};
-        const clg_status status = rows[i].read(&r, json);
-        memory_free(ids->ids);
-        *ids = r.now;
+        if (r->n_processors++ >= MAX_PROCESSORS)
+            return error_set(CLG_ERROR_LIMIT, "there are more than %d processors", MAX_PROCESSORS);
+        r->now = (id_list){0};
+        const clg_status status = rows[i].read(r, json);
+        memory_free(r->before->ids);
+        *r->before = r->now;
         return error_prefix(status, "%s", type);
     }
     if (strcmp(type, "Sequence") != 0)
@@ -115,8 +117,7 @@ static clg_status read_processor(const json_t *json, size_t n_ids, id_list *ids,
         return error_set(CLG_ERROR_LIMIT, "sequences are nested more than %d deep", MAX_DEPTH);
     CLG_TRY(field_array(json, "processors", FIELD_REQUIRED, &sequence));
     for (size_t i = 0; i < json_array_size(sequence); i++) {
-        const clg_status status =
-            read_processor(json_array_get(sequence, i), n_ids, ids, depth + 1);
+        const clg_status status = read_processor(r, json_array_get(sequence, i), depth + 1);
         if (status != CLG_OK) return error_prefix(status, "processors[%zu]", i);
     }
     return CLG_OK;
@@ -128,5 +129,6 @@ clg_status template_read(const json_t *root, size_t n_ids, id_list *out_template
     *out_template = (id_list){0};
     CLG_TRY(ids_add(out_template, TEMPLATE_TEXT));
     if (!json || json_is_null(json)) return CLG_OK;
-    return error_prefix(read_processor(json, n_ids, out_template, 0), "post_processor");
+    template_reader r = {.n_ids = n_ids, .before = out_template};
+    return error_prefix(read_processor(&r, json, 0), "post_processor");
 }

@@ -17,8 +17,9 @@ typedef struct pattern_search pattern_search;
 clg_status pattern_create_string(const char *string, pattern **out_pattern);
 clg_status pattern_create_regex(const char *regex, pattern **out_pattern);
 void pattern_free(pattern *p); /* accepts NULL */
-/* Creates what matching needs beside the pattern, for all patterns of a tokenizer in turn. */
-clg_status pattern_search_create(pattern_search **out_search);
+/* Creates what matching needs beside the pattern, for all patterns of a tokenizer in turn. Its
+ * matches together have a limit of steps, which grows with n_bytes, those of the text. */
+clg_status pattern_search_create(size_t n_bytes, pattern_search **out_search);
 void pattern_search_free(pattern_search *s); /* accepts NULL */
 
 /* A search through a text of valid UTF-8. */
@@ -30,7 +31,7 @@ typedef struct pattern_cursor {
     size_t last_end;
 } pattern_cursor;
 /* Finds the next match from the cursor on; *out_found false: there is none. Matches may be empty,
- * but not where the last one ended. DATA for a match that takes too many steps. */
+ * but not where the last one ended. DATA if the search takes too many steps. */
 clg_status pattern_next(const pattern *p, pattern_search *s, pattern_cursor *cursor,
                         bool *out_found, size_t *out_start, size_t *out_end);
 

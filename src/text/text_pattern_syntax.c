@@ -30,6 +30,7 @@
 typedef struct translation {
     const char *at;
     strbuf out;
+    bool is_branch_start; /* nothing but options is between here and the branch's start */
 } translation;
 
 static clg_status refuse(const char *what, size_t n_bytes)
@@ -139,7 +140,7 @@ static clg_status put_escape(translation *t, bool in_class)
         strbuf_append(&t->out, "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))");
     } else if (c == 'B' && !in_class) {
         strbuf_append(&t->out, "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))");
-    } else if (strchr("nrtfae", c) || (!in_class && strchr("AzZGRXN", c))) {
+    } else if (strchr("nrtfae", c) || (!in_class && strchr("AzZRXN", c))) {
         strbuf_append_bytes(&t->out, start, 2);
     } else if ((unsigned char)c >= 0x80) {
         t->at++; /* the character itself */
@@ -199,7 +200,9 @@ static clg_status put_group(translation *t)
     }
     const char *end = start + 2;
     while (*end == 'i' || *end == 'm' || *end == '-') end++;
-    if (*end != ':' && *end != ')') return refuse(start, strnlen(start, 3));
+    /* There a(?i)b|c is a followed by one group, in PCRE2 the alternatives are a(?i)b and c. */
+    if (*end != ':' && (*end != ')' || !t->is_branch_start))
+        return refuse(start, *end == ')' ? (size_t)(end + 1 - start) : strnlen(start, 3));
     for (const char *c = start; c <= end; c++) strbuf_append_bytes(&t->out, *c == 'm' ? "s" : c, 1);
     t->at = end + 1;
     return CLG_OK;
@@ -230,7 +233,7 @@ static clg_status put_brace(translation *t)
 
 clg_status pattern_translate(const char *regex, char **out_regex)
 {
-    translation t = {.at = regex};
+    translation t = {.at = regex, .is_branch_start = true};
     clg_status status = CLG_OK;
     *out_regex = NULL;
     if (strlen(regex) > MAX_REGEX_BYTES)
@@ -238,6 +241,7 @@ clg_status pattern_translate(const char *regex, char **out_regex)
                          MAX_REGEX_BYTES);
     strbuf_init(&t.out, 0);
     while (*t.at && status == CLG_OK) {
+        const char first = *t.at;
         if (*t.at == '\\') {
             status = put_escape(&t, false);
         } else if (*t.at == '[') {
@@ -250,6 +254,7 @@ clg_status pattern_translate(const char *regex, char **out_regex)
             strbuf_append_bytes(&t.out, t.at, 1);
             t.at++;
         }
+        t.is_branch_start = first == '|' || first == '(';
     }
     if (status == CLG_OK) status = strbuf_take(&t.out, out_regex);
     strbuf_deinit(&t.out);

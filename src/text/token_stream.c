@@ -34,8 +34,8 @@ static clg_status decode(const token_stream *s, size_t first, strbuf *out_text)
 {
     out_text->size_bytes = 0;
     out_text->status = CLG_OK;
-    return tokenizer_decode(s->tokenizer, s->ids + first, s->n_ids - first, s->skips_special,
-                            out_text);
+    const int64_t *ids = first < s->n_ids ? s->ids + first : NULL; /* s->ids may be NULL */
+    return tokenizer_decode(s->tokenizer, ids, s->n_ids - first, s->skips_special, out_text);
 }
 
 static bool is_waiting(const strbuf *t)
@@ -90,21 +90,29 @@ static clg_status advance(token_stream *s)
     return CLG_OK;
 }
 
+/* Makes the ids so far the prefix, unless their text waits. Of many ids without text one is kept:
+ * else each step would take longer. */
+static clg_status find_prefix(token_stream *s)
+{
+    clg_status status = decode(s, 0, &s->prefix);
+    if (status == CLG_OK && s->prefix.size_bytes == 0 && s->n_ids > MAX_WAITING) {
+        s->ids[0] = s->ids[s->n_ids - 1];
+        s->n_ids = 1;
+        s->n_prefix = 0;
+        status = decode(s, 0, &s->prefix);
+    }
+    if (status == CLG_OK && !is_waiting(&s->prefix))
+        s->n_prefix = s->n_ids;
+    else
+        s->prefix.size_bytes = 0;
+    return status;
+}
+
 clg_status token_stream_push(token_stream *s, int64_t id)
 {
     s->text.size_bytes = 0;
     if (is_silent(s, id)) return CLG_OK;
-    if (s->prefix.size_bytes == 0 && s->n_ids > 0) {
-        const clg_status status = decode(s, 0, &s->prefix);
-        if (status != CLG_OK) {
-            s->prefix.size_bytes = 0;
-            return status;
-        }
-        if (is_waiting(&s->prefix))
-            s->prefix.size_bytes = 0;
-        else
-            s->n_prefix = s->n_ids;
-    }
+    if (s->prefix.size_bytes == 0 && s->n_ids > 0) CLG_TRY(find_prefix(s));
     CLG_TRY(MEMORY_RESERVE(s->ids, s->capacity, s->n_ids + 1));
     s->ids[s->n_ids++] = id;
     const clg_status status = decode(s, 0, &s->text);

@@ -31,8 +31,8 @@ static clg_status read_file(tokenizer *t, const char *path)
 {
     json_t *root;
     step_work w = {.max_bytes = (size_t)1 << 20};
-    CLG_TRY(pattern_search_create(&w.search));
-    clg_status status = fields_read_file(path, &root);
+    CLG_TRY(pattern_search_create(w.max_bytes, &w.search));
+    clg_status status = fields_read_file(path, 0, &root);
     if (status == CLG_OK) status = error_prefix(read_root(t, root, &w), "'%s'", path);
     json_decref(root);
     pattern_search_free(w.search);
@@ -192,7 +192,7 @@ clg_status tokenizer_encode(const tokenizer *t, const char *text, size_t n_bytes
     pieces_init(&e.pieces, e.work.max_bytes);
     pieces_init(&e.spare, e.work.max_bytes);
     strbuf_init(&e.text, e.work.max_bytes);
-    clg_status status = pattern_search_create(&e.work.search);
+    clg_status status = pattern_search_create(n_bytes, &e.work.search);
     if (status == CLG_OK) status = extract(&e, text, n_bytes);
     if (status == CLG_OK) status = steps_divide(&t->pretokenizer, &e.work, &e.pieces, &e.spare);
     if (status == CLG_OK) status = encode_pieces(&e, &ids);
@@ -234,7 +234,7 @@ clg_status tokenizer_decode(const tokenizer *t, const int64_t *ids, size_t n_ids
     pieces_init(&tokens, w.max_bytes);
     pieces_init(&spare, w.max_bytes);
     tokens.keeps_empty = spare.keeps_empty = true;
-    clg_status status = pattern_search_create(&w.search);
+    clg_status status = pattern_search_create(n_ids, &w.search);
     for (size_t i = 0; i < n_ids && status == CLG_OK; i++)
         status = add_token_text(t, ids[i], skips_special, &tokens);
     if (status == CLG_OK) status = steps_divide(&t->decoder, &w, &tokens, &spare);

@@ -69,6 +69,12 @@ show json_keys -- generate letters --prompt ab --json -q
 printf '$ cltool generate letters --prompt ab --json -q\n'
 "$CLTOOL" generate letters --prompt ab --json -q | tr -d ' \n' | grep -oE '"tokens":\[[0-9,]*\],"text":"[a-g]*","end":"[a-z]*"'
 
+mkdir nul
+cp letters/model.onnx letters/config.json nul
+sed 's/"d": 3/"Ā": 3/; s/"Fuse"/"ByteLevel"/' letters/tokenizer.json >nul/tokenizer.json
+printf '$ cltool generate nul --prompt ab --json -q\n'
+"$CLTOOL" generate nul --prompt ab --json -q | grep -oE '"text": .*'
+
 echo "== what is refused"
 show generate letters -q
 show generate letters --prompt a --tokens 0 -q

@@ -32,6 +32,12 @@ show tokenize model --decode 4,3,2,1
 show tokenize model --decode "4 3 2 1" --no-special
 show tokenize model --decode 3,99 --json
 
+sed 's/"a": 0/"Ā": 0/; s/"b": 1/"a": 1/; s/"ab": 3/"b": 3/; s/"merges": .*/"merges": []}}/' \
+  model/tokenizer.json >nul.json
+printf '$ cltool tokenize nul.json --decode 1,0,3 (with @ for NUL)\n'
+"$CLTOOL" tokenize nul.json --decode 1,0,3 | tr '\0' '@'
+show tokenize nul.json --decode 1,0,3 --json
+
 echo "== the tokenizer"
 show tokenize model
 show tokenize model --json

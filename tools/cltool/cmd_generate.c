@@ -5,20 +5,18 @@
 #include "cltool.h"
 
 #include "engine.h"
-#include "host.h"
 #include "interrupt.h"
 #include "output.h"
 #include "standard_streams.h"
 
 #include <clgraph/generate.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_NEW = 256, MAX_PROMPT_BYTES = 64 << 20 };
+enum { DEFAULT_NEW = 256 };
 
 typedef struct generation {
     const options *options;
@@ -89,32 +87,6 @@ static int open_generator(generation *g)
 
 /* ---- the prompt ------------------------------------------------------------------------------ */
 
-/* Reads standard input; the caller frees the text. */
-static int read_prompt(char **out_text, size_t *out_bytes)
-{
-    size_t capacity = 0, n = 0;
-    char *text = NULL;
-    *out_text = NULL;
-    if (host_is_terminal(stdin)) output_note("the prompt is read from the terminal, to Ctrl-D");
-    do {
-        if (n == capacity) {
-            capacity = capacity * 2 + 4096;
-            text = must_resize(text, capacity, 1);
-        }
-        const size_t more = fread(text + n, 1, capacity - n, stdin);
-        if (more == 0) break;
-        n += more;
-    } while (n <= MAX_PROMPT_BYTES);
-    if (ferror(stdin) || n > MAX_PROMPT_BYTES) {
-        free(text);
-        return fail_file(n > MAX_PROMPT_BYTES ? "the prompt has more than 64 MiB"
-                                              : "standard input cannot be read");
-    }
-    *out_text = text;
-    *out_bytes = n;
-    return CODE_DONE;
-}
-
 /* Records why the prompt was not taken, and returns the exit code. */
 static int fail_prompt(clg_status status)
 {
@@ -130,7 +102,7 @@ static int append_text(const generation *g)
     char *read = NULL;
     size_t n_bytes = strlen(given);
     if (is_standard(given)) {
-        const int code = read_prompt(&read, &n_bytes);
+        const int code = standard_input_text(&read, &n_bytes);
         if (code != CODE_DONE) return code;
     }
     const clg_status status = clg_generator_append_text(g->generator, read ? read : given, n_bytes);
@@ -251,6 +223,14 @@ static json_t *tokens_json(const generation *g)
     return list;
 }
 
+/* Returns the text that was made, which may have NULs; by a stop text that ends inside of a
+ * character it may be no UTF-8. */
+static json_t *text_json(const generation *g)
+{
+    json_t *text = json_stringn(g->text ? g->text : "", g->text_bytes);
+    return text ? text : output_json_text(g->text);
+}
+
 static int print_json(const generation *g, const clg_generator_stats *s)
 {
     const double new_s = s->new_s + s->sampling_s;
@@ -265,8 +245,7 @@ static int print_json(const generation *g, const clg_generator_stats *s)
         "{s:o, s:o, s:I, s:o, s:o, s:s, s:o}", "model", output_json_text(g->options->arguments[0]),
         "device", output_json_text(clg_context_device(g->context)->id), "prompt_tokens",
         (json_int_t)g->n_prompt, "tokens", tokens_json(g), "text",
-        uses_tokens(g) ? json_null() : output_json_text(g->text ? g->text : ""), "end",
-        ends[g->end], "statistics", stats));
+        uses_tokens(g) ? json_null() : text_json(g), "end", ends[g->end], "statistics", stats));
 }
 
 static int report(const generation *g)

@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of standard input. */
-#define MAX_TEXT_BYTES ((size_t)64 << 20)
-
 typedef struct tokenize {
     const options *options;
     clg_tokenizer *tokenizer;
@@ -49,21 +46,6 @@ static int describe(const tokenize *t)
 
 /* ---- encoding -------------------------------------------------------------------------------- */
 
-static int read_standard_input(char **out_text, size_t *out_bytes)
-{
-    size_t capacity = 1 << 16, n = 0, got;
-    char *text = must_alloc(capacity, 1);
-    while (n <= MAX_TEXT_BYTES && (got = fread(text + n, 1, capacity - n, stdin)) > 0) {
-        n += got;
-        if (n == capacity) text = must_resize(text, capacity *= 2, 1);
-    }
-    *out_text = text;
-    *out_bytes = n;
-    if (ferror(stdin)) return fail_file("standard input cannot be read: %s", strerror(errno));
-    if (n <= MAX_TEXT_BYTES) return CODE_DONE;
-    return fail_file("standard input has more than %zu bytes", MAX_TEXT_BYTES);
-}
-
 static int print_ids(const tokenize *t)
 {
     json_t *ids = json_array(), *tokens = json_array();
@@ -92,7 +74,7 @@ static int encode(tokenize *t, const char *argument)
     size_t n_bytes = strlen(argument);
     int code = CODE_DONE;
     if (is_standard(argument)) {
-        code = read_standard_input(&input, &n_bytes);
+        code = standard_input_text(&input, &n_bytes);
         text = input;
     }
     if (code == CODE_DONE) {
@@ -138,8 +120,10 @@ static int decode(const tokenize *t)
     }
     if (code == CODE_DONE && t->options->json)
         code = output_json(json_pack("{s:o}", "text", json_stringn(text, n_bytes)));
-    else if (code == CODE_DONE)
-        (void)printf("%s\n", text);
+    if (code == CODE_DONE && !t->options->json) {
+        (void)fwrite(text, 1, n_bytes, stdout); /* it may have NULs */
+        (void)putchar('\n');
+    }
     clg_text_free(text);
     free(ids);
     return code;

@@ -213,10 +213,12 @@ static clg_status make_symbols(const token_model *m, model_work *w, const char *
 {
     size_t n_chars = 0;
     for (size_t i = 0; i < n_bytes; i++) n_chars += !utf8_continues(text[i]);
-    const size_t n_most =
-        n_bytes + (m->has_byte_fallback ? n_chars * m->prefix_bytes + m->suffix_bytes : 0) + 1;
+    /* Numbers of 64 bits: in 32 the product overflows. */
+    const uint64_t n_more =
+        m->has_byte_fallback ? (uint64_t)n_chars * m->prefix_bytes + m->suffix_bytes : 0;
+    const uint64_t n_most = n_bytes + n_more + 1;
     if (n_most > INT32_MAX / 2) return error_set(CLG_ERROR_LIMIT, "a piece of text is too long");
-    CLG_TRY(MEMORY_RESERVE(w->symbols, w->symbols_capacity, n_most));
+    CLG_TRY(MEMORY_RESERVE(w->symbols, w->symbols_capacity, (size_t)n_most));
     symbol_list l = {.items = w->symbols};
     for (size_t at = 0; at < n_bytes;) {
         const size_t n = utf8_length(text[at]);

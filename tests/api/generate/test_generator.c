@@ -10,6 +10,7 @@
 #include "support/literals.h"
 
 #include "base/memory.h"
+#include "generate/generator.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -143,6 +144,7 @@ TEST(generator__reserved_caches_give_what_the_whole_sequence_gives)
     compare_with_reference(DECODER_GROUPED, CLG_CACHE_RESERVED, 0);
     compare_with_reference(DECODER_GROUPED, CLG_CACHE_AUTO, 1);
     compare_with_reference(DECODER_FIXED, CLG_CACHE_AUTO, 4);
+    compare_with_reference(DECODER_SHAPED, CLG_CACHE_RESERVED, 4);
 }
 
 TEST(generator__caches_in_float16)
@@ -155,6 +157,38 @@ TEST(generator__caches_in_float16)
 TEST(generator__branches_for_the_first_run_and_the_others)
 {
     compare_with_reference(DECODER_MERGED, CLG_CACHE_AUTO, 3);
+}
+
+static uint64_t n_runs_of(clg_generator *g)
+{
+    clg_generator_stats stats = CLG_GENERATOR_STATS_INIT;
+    assert_ok(clg_generator_get_stats(g, &stats));
+    return stats.n_runs;
+}
+
+/* The branch for a past gets one token a run: exporters made it for no more. */
+TEST(generator__a_branch_with_a_past_gets_one_token)
+{
+    clg_generator *g = open_with(DECODER_MERGED, CLG_CACHE_AUTO, 3);
+    clg_generator_end end;
+    assert_ok(clg_generator_append(g, prompt, N_PROMPT));
+    (void)next(g, &end);
+    assert_int_equal(n_runs_of(g), 1);
+    assert_ok(clg_generator_append(g, prompt, 2));
+    (void)next(g, &end);
+    assert_int_equal(n_runs_of(g), 1 + 3);
+    clg_generator_free(g);
+}
+
+/* Masks are longer than the sequence, so that shapes stay, where that changes no result. */
+TEST(generator__masks_of_which_only_the_sum_is_used_are_padded)
+{
+    static const decoder_form forms[] = {DECODER_GROUPED, DECODER_FIXED, DECODER_SHAPED};
+    for (size_t i = 0; i < 3; i++) {
+        clg_generator *g = open_with(forms[i], CLG_CACHE_AUTO, 0);
+        assert_int_equal(g->model.can_pad_mask, forms[i] != DECODER_SHAPED);
+        clg_generator_free(g);
+    }
 }
 
 TEST(generator__without_caches) { compare_with_reference(DECODER_NO_CACHE, CLG_CACHE_AUTO, 0); }

@@ -111,6 +111,23 @@ TEST(generator_folders__configurations_that_are_wrong_are_refused)
     assert_ok(open_text("wrong", "config.json", CONFIG, SMALL "out logits"));
 }
 
+/* Values take about thirty bytes of memory for each of the file. */
+TEST(generator_folders__configurations_of_too_many_values_are_refused)
+{
+    enum { N = 7000000 };
+    char *text = malloc(2 * N + 100), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "{\"vocab_size\": 8, \"max_position_embeddings\": 20, \"other\": [");
+    for (int i = 0; i < N; i++) {
+        *at++ = '0';
+        *at++ = i + 1 < N ? ',' : ']';
+    }
+    (void)sprintf(at, "}");
+    assert_error(open_text("many", "config.json", text, SMALL "out logits"), CLG_ERROR_LIMIT,
+                 "config.json': it has more than 6000000 values");
+    free(text);
+}
+
 TEST(generator_folders__genai_configurations_that_are_wrong_are_refused)
 {
     static const struct {
@@ -136,7 +153,9 @@ TEST(generator_folders__genai_configurations_that_are_wrong_are_refused)
         {"{\"model\": {\"decoder\": {\"outputs\": {\"logits\": \"scores\"}}}}",
          CLG_ERROR_INVALID_MODEL, "has no output 'scores'"},
         {"{\"model\": {\"decoder\": {}}, \"search\": {\"top_p\": 2}}", CLG_ERROR_INVALID_MODEL,
-         "a setting of sampling"},
+         "genai_config.json': top_p is 2"},
+        {"{\"model\": {\"decoder\": {}}, \"search\": {\"repetition_penalty\": 1e300}}",
+         CLG_ERROR_INVALID_MODEL, "repetition_penalty is 1e+300"},
         {"{\"model\": {\"decoder\": {}}, \"search\": {\"temperature\": \"hot\"}}",
          CLG_ERROR_INVALID_MODEL, "\"temperature\" must be a number"},
     };

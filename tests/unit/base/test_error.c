@@ -35,6 +35,17 @@ TEST(error__records_a_message_and_clears_the_hint)
     assert_string_equal(error_hint_text(), "");
 }
 
+/* Texts of files must not change a terminal. */
+TEST(error__has_no_control_characters)
+{
+    (void)error_set(CLG_ERROR_IO, "'%s'", "a\033[31m\a\x7f\xc2\x9b\xc3\xa9\xc2\xa0\r\n\tb");
+    assert_string_equal(error_text(), "'a?[31m????\xc3\xa9\xc2\xa0?\n\tb'");
+    (void)error_prefix(CLG_ERROR_IO, "\033c");
+    assert_memory_equal(error_text(), "?c: 'a", 6);
+    error_hint("\033%s", "\xc2");
+    assert_string_equal(error_hint_text(), "?\xc2");
+}
+
 TEST(error__may_quote_itself)
 {
     (void)error_set(CLG_ERROR_IO, "inner");

@@ -9,6 +9,8 @@
 #include "support/fakes/failing_alloc.h"
 #include "support/scratch.h"
 
+#include "text/token_stream.h"
+
 #include <clgraph/tokenizer.h>
 
 #include <jansson.h>
@@ -217,6 +219,8 @@ TEST(tokenizer__streams)
     const char *text;
     assert_ok(clg_token_stream_create(t, true, &s));
     clg_tokenizer_free(t); /* the stream keeps it */
+    assert_ok(clg_token_stream_end(s, &text, NULL));
+    assert_string_equal(text, "");
     push(s, 7, "");
     push(s, 5, "ab");
     push(s, 3, "");
@@ -240,6 +244,29 @@ TEST(tokenizer__streams)
     push(s, 4, "ab");
     clg_token_stream_free(s);
     clg_tokenizer_free(t);
+}
+
+/* Of tokens that have no text a stream keeps few: each step decodes those again. */
+TEST(tokenizer__streams_of_tokens_without_text)
+{
+    token_stream s;
+    tokenizer *t;
+    const char *json = "{\"decoder\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
+                       "\"content\":\"\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{"
+                       "\"a\":0,\"b\":1}}}";
+    assert_ok(tokenizer_open(scratch_file("tokenizer.json", json, strlen(json)), &t));
+    token_stream_init(&s, t, true);
+    tokenizer_release(t);
+    for (int i = 0; i < 1000; i++) {
+        assert_ok(token_stream_push(&s, 0));
+        assert_int_equal(s.text.size_bytes, 0);
+        assert_true(s.n_ids <= 66);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_ok(token_stream_push(&s, 1));
+        assert_string_equal(strbuf_data(&s.text), "b");
+    }
+    token_stream_deinit(&s);
 }
 
 /* ---- files that are refused ------------------------------------------------------------------ */
@@ -289,6 +316,9 @@ TEST(tokenizer__refuses_files)
     refuse(REGEX("(a)\\\\1"), unsupported, "'\\1'");
     refuse(REGEX("a{2}?"), unsupported, "'{2}?'");
     refuse(REGEX("(?<n>a)"), unsupported, "'(?<'");
+    refuse(REGEX("a(?i)b|c"), unsupported, "'(?i)'");
+    refuse(REGEX("(?:(?i)(?m)a|b(?-i))c"), unsupported, "'(?-i)'");
+    refuse(REGEX("\\\\Ga"), unsupported, "'\\G'");
 }
 
 TEST(tokenizer__limits)
@@ -305,9 +335,89 @@ TEST(tokenizer__limits)
     memset(json + strlen(json), 'x', 5000);
     strcpy(json + 5000 + 20, "\":0}}}");
     refuse(json, CLG_ERROR_LIMIT, "more than 4096 bytes");
+    strcpy(json, "{\"decoder\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"String\":\"");
+    const size_t start = strlen(json);
+    memset(json + start, 'x', 5000);
+    strcpy(json + start + 5000, "\"}}," MODEL "}");
+    refuse(json, CLG_ERROR_LIMIT, "the string has more than 4096 bytes");
+    strcpy(json, "{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[");
+    for (int i = 0; i < 65; i++) strcat(json, "{\"type\":\"ByteLevel\"},");
+    strcpy(json + strlen(json) - 1, "]}," MODEL "}");
+    refuse(json, CLG_ERROR_LIMIT, "more than 64 processors");
     free(json);
     clg_tokenizer *t;
     assert_int_equal(clg_tokenizer_open(scratch_path("missing.json"), &t), CLG_ERROR_IO);
+}
+
+/* Spaces that a token takes with it are tested once, not by each token among them: a million of
+ * them would take many minutes. */
+TEST(tokenizer__tokens_that_take_spaces)
+{
+    enum { N = 1000000 };
+    int64_t *ids;
+    size_t n;
+    char *text = malloc(N);
+    clg_tokenizer *t = open_text("{\"added_tokens\":[" ADDED(
+        "1", " ",
+        "\"single_word\":false,\"lstrip\":false,\"rstrip\":true,\"normalized\":false,"
+        "\"special\":false") "]," MODEL "}");
+    CHECK_IDS(t, "a   a", false, 0, 1, 1, 1, 0);
+    assert_non_null(text);
+    memset(text, ' ', N);
+    assert_ok(clg_tokenizer_encode(t, text, N, true, &ids, &n));
+    assert_int_equal(n, N);
+    for (size_t i = 0; i < n; i++) assert_int_equal(ids[i], 1);
+    clg_ids_free(ids);
+    clg_tokenizer_free(t);
+    free(text);
+}
+
+/* Appends three bytes as four digits of base64. */
+static void add_base64(char **at, uint32_t bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (int shift = 18; shift >= 0; shift -= 6) *(*at)++ = digits[bytes >> shift & 63];
+}
+
+/* Returns a table of characters in which n_bytes, a multiple of 3, of 'x' replace 'a'; freed with
+ * free(). */
+static char *long_replacement(size_t n_bytes)
+{
+    enum { N_UNITS = 0x62, SIZE = 4 * N_UNITS };
+    uint8_t table[4 + SIZE] = {SIZE & 0xff, SIZE >> 8};
+    const uint32_t leaf = 'a' | 0x100 | 1 << 10; /* its value is the unit before it, 0 */
+    for (int i = 0; i < 4; i++) table[4 + 4 * 'a' + i] = (uint8_t)(leaf >> 8 * i);
+    char *json = malloc((sizeof table + n_bytes) / 3 * 4 + 200), *at = json;
+    assert_non_null(json);
+    at += sprintf(at, "{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+    for (size_t i = 0; i < sizeof table; i += 3)
+        add_base64(&at, (uint32_t)table[i] << 16 | (uint32_t)table[i + 1] << 8 | table[i + 2]);
+    for (size_t i = 0; i < n_bytes; i += 3) add_base64(&at, 'x' << 16 | 'x' << 8 | 'x');
+    (void)sprintf(at, "\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"xxxxxx\":0}}}");
+    return json;
+}
+
+/* A text that outgrows its limit ends the work: a million replacements of four megabytes each would
+ * take many minutes. */
+TEST(tokenizer__long_replacements)
+{
+    enum { N = 1000000 };
+    int64_t *ids;
+    size_t n;
+    char *json = long_replacement(3), *text = malloc(N);
+    clg_tokenizer *t = open_text(json);
+    CHECK_IDS(t, "aa", false, 0);
+    clg_tokenizer_free(t);
+    free(json);
+    json = long_replacement(4 * N + 2);
+    t = open_text(json);
+    free(json);
+    assert_non_null(text);
+    memset(text, 'a', N);
+    assert_int_equal(clg_tokenizer_encode(t, text, N, true, &ids, &n),
+                     CLG_ERROR_OUT_OF_HOST_MEMORY);
+    clg_tokenizer_free(t);
+    free(text);
 }
 
 TEST(tokenizer__slow_regex_is_an_error)
@@ -319,6 +429,56 @@ TEST(tokenizer__slow_regex_is_an_error)
     memset(text, 'a', sizeof text);
     assert_int_equal(clg_tokenizer_encode(t, text, sizeof text, true, &ids, &n), CLG_ERROR_DATA);
     assert_null(ids);
+    clg_tokenizer_free(t);
+}
+
+/* Each start takes few steps of its own: all of them together are too many. */
+TEST(tokenizer__slow_regex_is_an_error_from_many_starts)
+{
+    enum { N = 20000 };
+    char text[N];
+    int64_t *ids;
+    size_t n;
+    clg_tokenizer *t = open_text(REGEX("(?:a|x)*[bc]"));
+    memset(text, 'a', sizeof text);
+    assert_int_equal(clg_tokenizer_encode(t, text, N, true, &ids, &n), CLG_ERROR_DATA);
+    assert_non_null(strstr(clg_last_error(), "match limit"));
+    text[N - 1] = 'b'; /* one match of many steps */
+    assert_int_equal(clg_tokenizer_encode(t, text, N, true, &ids, &n), CLG_ERROR_DATA);
+    assert_non_null(strstr(clg_last_error(), "unknown"));
+    clg_tokenizer_free(t);
+}
+
+/* The starts of a match are tried in parts: matches are found in all of them, and at both ends. */
+TEST(tokenizer__regex_far_from_the_last_match)
+{
+    enum { N_CHARS = 3000, N = 3 * N_CHARS };
+    char text[N + 2];
+    int64_t *ids;
+    size_t n;
+    clg_tokenizer *t =
+        open_text("{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"a+|$\"},"
+                  "\"content\":\"b\"},\"pre_tokenizer\":{\"type\":\"FixedLength\",\"length\":1},"
+                  "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"b\":0,\"\u4e2d\":1}}}");
+    for (size_t at = 0; at <= N_CHARS; at += 7) {
+        for (size_t i = 0; i < N_CHARS; i++) memcpy(text + 3 * i + (i >= at), "\xe4\xb8\xad", 3);
+        text[3 * at] = 'a';
+        assert_ok(clg_tokenizer_encode(t, text, N + 1, true, &ids, &n));
+        const bool is_last = at == N_CHARS; /* the match there is the one at the end */
+        assert_int_equal(n, N_CHARS + 2 - is_last);
+        for (size_t i = 0; i < n; i++) assert_int_equal(ids[i], i != at && i != N_CHARS + 1);
+        clg_ids_free(ids);
+    }
+    clg_tokenizer_free(t);
+}
+
+TEST(tokenizer__options_of_a_regex)
+{
+    clg_tokenizer *t = open_text(
+        "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"invert\":false,"
+        "\"pattern\":{\"Regex\":\"x|(?i)(?m)b|c\"}},\"model\":{\"type\":\"WordLevel\","
+        "\"vocab\":{\"b\":0,\"B\":1,\"c\":2,\"C\":3}}}");
+    CHECK_IDS(t, "bBcC", false, 0, 1, 2, 3);
     clg_tokenizer_free(t);
 }
 

@@ -8,6 +8,7 @@
 #include "host.h"
 #include "interrupt.h"
 #include "names.h"
+#include "output.h"
 #include "stats.h"
 
 #include <clgraph/inspect.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #define BLOCK_BYTES ((size_t)1 << 20)
+#define MAX_TEXT_BYTES ((size_t)64 << 20)
 
 static char *folder;     /* of the temporary files; NULL: none yet */
 static char *input_file; /* what standard input held; NULL: not read */
@@ -100,6 +102,28 @@ int standard_input(const char **out_path)
     free(block);
     *out_path = input_file;
     return code;
+}
+
+int standard_input_text(char **out_text, size_t *out_bytes)
+{
+    size_t capacity = BLOCK_BYTES, n = 0, got;
+    char *text = must_alloc(capacity, 1);
+    *out_text = NULL;
+    *out_bytes = 0;
+    if (host_is_terminal(stdin)) output_note("the text is read from the terminal, to Ctrl-D");
+    while (n <= MAX_TEXT_BYTES && (got = fread(text + n, 1, capacity - n, stdin)) > 0) {
+        n += got;
+        if (n == capacity) text = must_resize(text, capacity *= 2, 1);
+    }
+    if (ferror(stdin) || n > MAX_TEXT_BYTES) {
+        free(text);
+        return ferror(stdin)
+                   ? fail_file("standard input cannot be read: %s", strerror(errno))
+                   : fail_file("standard input has more than %zu bytes of text", MAX_TEXT_BYTES);
+    }
+    *out_text = text;
+    *out_bytes = n;
+    return CODE_DONE;
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */

@@ -16,6 +16,9 @@ bool is_standard(const char *path); /* "-" */
  * .csv, by its first bytes. *out_path is valid until standard_streams_end. Later calls get the same
  * file. A terminal is refused. */
 int standard_input(const char **out_path);
+/* Reads all of standard input as a text of at most 64 MiB, which may be empty, and which the caller
+ * frees. At a terminal a note says so. */
+int standard_input_text(char **out_text, size_t *out_bytes);
 
 /* Keeps standard output for data, which is refused where that is a terminal and the data are not
  * text; from then on, what is printed goes to standard error. Must be called before anything is
