@@ -68,11 +68,6 @@ static void expect_message(const job *j, const char *what, size_t n, clg_status 
         fail_msg("%s: %s %zu failing left no message", j->life->name, what, n);
 }
 
-static bool uses_blas(const session_life *life)
-{
-    return life->kernels == CLG_KERNELS_SIMT && !life->no_blas;
-}
-
 /* ---- allocations ----------------------------------------------------------------------------- */
 
 /* Runs the job once for each of its allocations, which fails. The job must succeed when repeated:
@@ -247,7 +242,7 @@ static void fail_calls_of_life(const session_life *life, bool profiling, int cod
     print_message("%s: %ld calls of a life, %ld of runs\n", life->name, lives, runs);
     assert_true(lives > 20 && runs > 5);
     assert_ok(clg_context_counters(j.context, &counters));
-    if (uses_blas(life)) assert_true(counters.blas_calls > 0);
+    if (session_life_uses_blas(life)) assert_true(counters.blas_calls > 0);
     clg_session_free(j.session);
     clg_context_free(j.context);
     assert_int_equal(opencl_faults_total_live(&faults), 0);
@@ -326,7 +321,7 @@ TEST(faults__every_call_of_clblast_from_the_first_on)
     clg_context_free(context);
     for (size_t i = 0; i < n_session_lives; i++) {
         job j = {.life = &session_lives[i]};
-        if (!uses_blas(j.life)) continue;
+        if (!session_life_uses_blas(j.life)) continue;
         long n = fail_calls(&j, n_opening, CL_MEM_OBJECT_ALLOCATION_FAILURE) - n_opening;
         print_message("%s: %ld calls after the context's %ld\n", j.life->name, n, n_opening);
         assert_true(n > 100);

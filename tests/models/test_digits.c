@@ -115,6 +115,8 @@ static void check(clg_kernel_class kernels, bool no_blas)
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     options.kernels = kernels;
     options.no_blas = no_blas;
+    options.preferred_impls = (const char *const[]){"blas"};
+    options.n_preferred_impls = kernels == CLG_KERNELS_SIMT && !no_blas;
     assert_ok(clg_context_counters(context, &before));
     assert_ok(clg_session_create(context, model, &options, &s));
     for (int i = 0; i < 3; i++) {

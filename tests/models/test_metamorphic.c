@@ -446,6 +446,8 @@ static void check_given(void **state)
 static const char *const idle_passes[][2] = {
     {"split", "weights are smaller than the largest buffer: see api.small_buffers"},
     {"fp16", "it has a relation of its own"},
+    {"nbits", "no graph has weights of 4 bits: see ops.nbits_qdq"},
+    {"one_pixel", "no graph has a ConvTranspose of one pixel: see ops.convtranspose_blocked"},
     {"dead", "plans leave out what nobody reads"},
     {"winograd", "estimates for the device decide"},
     {"blocked", "estimates for the device decide"},

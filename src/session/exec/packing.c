@@ -161,6 +161,7 @@ clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const 
         index = e->n_packed - 1;
     }
     mutex_unlock(&e->weights_lock);
-    *out_index = (uint32_t)index;
+    /* A failure leaves the index alone: planning may have it in what it remembers of the node. */
+    if (status == CLG_OK) *out_index = (uint32_t)index;
     return status;
 }
