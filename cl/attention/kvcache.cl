@@ -35,8 +35,7 @@
 #include "common/untyped.clh"
 
 __kernel void kv_append(const int rows, const int heads, const int total, const int past_len,
-                        const int count, const int d, const int in_place,
-                        __global const word *past,
+                        const int count, const int d, const int in_place, __global const word *past,
                         const long past_off, __global const word *fresh, const long fresh_off,
                         const long fb, const long fh, const long fj, __global word *present,
                         const long present_off, __global const int *lengths, const long lengths_off,

@@ -431,8 +431,7 @@ static clg_status make_plan(session_exec *e, exec_request wanted, plan **out_pla
         if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     /* With the second plan, more are likely to follow. */
-    if (e->n_plans > 0 && !e->planning.memo)
-        CLG_TRY(plan_memo_create(e->graph, &e->planning.memo));
+    if (e->n_plans > 0 && !e->planning.memo) CLG_TRY(plan_memo_create(e->graph, &e->planning.memo));
     e->ahead_of = ocl_has_helper(e->context->ocl) ? wanted.inputs : NULL;
     clg_status status = exec_check_plan(e, wanted);
     if (status == CLG_OK)
