@@ -37,7 +37,7 @@ __kernel void fma_loop(__global const float *x, __global float *y, const int n_r
     vec v0 = (vec)(SCALAR)id, v1 = v0 + a, v2 = v1 + a, v3 = v2 + a;
     vec v4 = v3 + a, v5 = v4 + a, v6 = v5 + a, v7 = v6 + a;
     // -cl-mad-enable joins a product and a sum where the device can. fma() would
-    // be a call of the C library for each lane on x86 without FMA; NVIDIA has none of halves.
+    // be a call of the C library for each lane on x86 without FMA; NVIDIA has none for half.
     for (int i = 0; i < n_rounds; ++i) {
         v0 = v0 * a + b;
         v1 = v1 * a + b;

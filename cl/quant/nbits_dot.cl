@@ -5,7 +5,7 @@
 // CPU provider (MLAS), in float32: each quantization block of a row, or each 256 elements of a
 // longer one, has
 //   scale = largest / 127, q = rint(a * (127 / largest))
-// where largest is its largest magnitude and rint rounds halves to even: the same q and scale for
+// where largest is its largest magnitude and rint rounds ties to even: the same q and scale for
 // the same a. Sums of a word are exact. A block with a NaN or an infinity makes the results of its
 // row NaN.
 //

@@ -23,7 +23,7 @@
 //   blocks    quantization blocks of a row of w
 //   words     words of a row of w
 //   per_block words of a block
-//   shift     log2(per_block), or -1 where it is no power of two
+//   shift     log2(per_block), or -1 where it is not a power of two
 // NDRange: ceil(n / P_COLS) groups of P_LOCAL, ceil(m / P_ROWS); each may be smaller.
 // Local memory: P_ROWS * P_COLS * P_LOCAL floats.
 //

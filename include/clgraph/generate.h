@@ -122,7 +122,7 @@ typedef struct clg_sampling {
     }
 
 /* Returns the current settings: at first those of the folder (genai's "search", Optimum's
- * generation_config.json), where sampling that is not asked for (do_sample) is temperature 0. */
+ * generation_config.json), where sampling that is not requested (do_sample) is temperature 0. */
 CLG_API CLG_MUST_USE clg_status clg_generator_get_sampling(const clg_generator *generator,
                                                            clg_sampling *out_sampling);
 /* Sets them for the next tokens. NULL: those of the folder. Errors: INVALID_ARGUMENT (negative, not

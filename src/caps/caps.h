@@ -28,7 +28,7 @@ typedef struct device_record {
     uint32_t subgroup_size; /* NVIDIA's warp or AMD's wavefront, ...; 0: not reported */
     bool available, compiler_available, unified_memory, has_fp64_config, has_fp16_extension,
         little_endian;
-    bool can_round_division;  /* float32 division and square root, where a build asks for it */
+    bool can_round_division;  /* float32 division and square root, where a build requests it */
     bool local_mem_is_global; /* CL_GLOBAL: local memory is emulated, as on CPUs */
 } device_record;
 

@@ -63,7 +63,7 @@ static void sift_down(sampler_candidate *heap, size_t n, size_t at)
     }
 }
 
-/* Candidates in order: the i-th is taken from the heap when it is first asked for, to the end of
+/* Candidates in order: the i-th is taken from the heap when it is first needed, to the end of
  * the array. */
 typedef struct ranking {
     sampler_candidate *candidates;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the library and the module clgraph-images say to each other. The module decodes images; it
- * is a shared library of its own, opened when a first image is decoded, so that programs that
+ * is a separate shared library, opened when a first image is decoded, so that programs that
  * decode none do not load the libraries of image formats. See decision 87.
  */
 #ifndef CLG_IMAGES_IMAGES_H

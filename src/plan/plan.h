@@ -129,7 +129,7 @@ typedef struct plan_iteration {
     node_id node;         /* the loop; if nested, the outermost one */
 } plan_iteration;
 
-/* In plan_segment.output_bytes: the output has no memory of its own, or none yet. */
+/* In plan_segment.output_bytes: the output lies in other memory, or has none yet. */
 #define PLAN_NO_OUTPUT SIZE_MAX
 /* In plan.in_place: no output is requested in the memory of the input. */
 #define PLAN_APART UINT32_MAX

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Translates regular expressions from Oniguruma's syntax, in which tokenizer.json has them, to
- * PCRE2's. Both share most of it. What has another meaning is spelled out (\s, \w, \b, \h, \v,
+ * PCRE2's. Both share most of it. What has another meaning is written out (\s, \w, \b, \h, \v,
  * classes of scripts, the option m); what PCRE2 cannot say, or no tokenizer is known to use, is
  * refused by name.
  */

@@ -12,7 +12,7 @@
 #define UTF8_MAX_BYTES 4
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Returns the code point at *at of valid UTF-8, and moves *at behind it. */
+/* Returns the code point at *at of valid UTF-8, and moves *at past it. */
 static inline uint32_t utf8_next(const char *text, size_t *at)
 {
     const unsigned char *s = (const unsigned char *)text + *at;

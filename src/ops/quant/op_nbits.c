@@ -221,7 +221,7 @@ static void lower_simd(lower_context *c, const nbits_problem *p)
     work_range_2d(c, k, d.groups, 1, tile ? 1 : p->m, 1);
 }
 
-/* Returns log2(n), or -1 where n is no power of two. */
+/* Returns log2(n), or -1 where n is not a power of two. */
 static int64_t log2_of(int64_t n)
 {
     int64_t log = 0;

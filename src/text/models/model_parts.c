@@ -26,7 +26,7 @@ clg_status model_read_vocab(const json_t *json, token_model *m)
             continue;
         }
         status = error_set(CLG_ERROR_INVALID_MODEL,
-                           "'vocab': the token '%.100s' has no id of its own from 0 to %zu", token,
+                           "'vocab': the token '%.100s' has no separate id from 0 to %zu", token,
                            n - 1);
         break;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Unigram model: of all ways to divide a piece into tokens, the one whose scores have the
+ * The Unigram model: of all divisions of a piece into tokens, the one whose scores have the
  * largest sum (Viterbi). Time is the text's length times the longest token's at most.
  */
 #include "base/memory.h"

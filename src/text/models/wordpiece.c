@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * WordPiece, which takes the longest token that a word begins with, then the longest that goes on,
- * spelled with a prefix; and WordLevel, whose tokens are whole words. A word that cannot be made of
+ * written with a prefix; and WordLevel, whose tokens are whole words. A word that cannot be made of
  * tokens is unknown.
  */
 #include "base/memory.h"

@@ -35,13 +35,15 @@ mkdir -p "$folder/lib" "$folder/bin" "$folder/tests"
 cp -P "$build"/libclgraph.so* "$folder/lib/"
 cp "$build"/{cltool,clgraph-compile} "$folder/bin/"
 cp "$folder/bin/clgraph-compile" "$folder/lib/"
+[ ! -f "$build/clgraph-images.so" ] || cp "$build/clgraph-images.so" "$folder/lib/"
 cp "$build"/tests/ops/test_* "$build"/tests/api/test_* "$folder/tests/"
 strip "$folder"/tests/test_* "$folder"/bin/* "$folder"/lib/clgraph-compile
 
 # Every library that the programs name or open, but those of the C library.
 opened=$(ldconfig -p | awk '/libOpenCL\.so\.1 |libclblast\.so\.1 / { print $NF }')
 # shellcheck disable=SC2086 # a list of paths
-ldd "$build/cltool" "$folder"/tests/test_* $opened | awk '$3 ~ "^/" { print $3 }' | cat - <(printf '%s\n' $opened) |
+ldd "$build/cltool" "$folder"/tests/test_* "$folder"/lib/*.so $opened | awk '$3 ~ "^/" { print $3 }' |
+  cat - <(printf '%s\n' $opened) |
   grep -vE '/(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libclgraph)\.so' | sort -u |
   while read -r library; do cp -L "$library" "$folder/lib/"; done
 cp "$here"/{run.sh,compare.py,fp16_gemm.py,quantized.py,nbits.py} "$here/../../models/make_models.py" "$folder/"

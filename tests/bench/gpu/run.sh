@@ -5,9 +5,9 @@
 #
 #   run.sh [SELECTOR [RESULTS [STAGE...]]]     default gpu, ./results, all stages
 #
-# Stages: devices selftest tests cases models suite speed profile tune fp16 quantized nbits; profile and
-# tune take the models of speed. Runs in a folder that bundle.sh made. What tests for right results
-# runs in $JOBS processes (default: half of the processors), what measures runs alone.
+# Stages: devices selftest tests cases models suite speed profile tune fp16 quantized nbits; profile
+# and tune take the models of speed. Runs in a folder that bundle.sh made. What tests for right
+# results runs in $JOBS processes (default: half of the processors), what measures runs alone.
 # Where no GPU is registered, NVIDIA's driver is looked for and registered for this run alone.
 # $PYTHON (default python3) has PyTorch. Each stage writes a file into RESULTS and a line here, and a
 # folder of logs where it has many; the exit code is 1 when one failed.
@@ -16,7 +16,8 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 selector=${1:-gpu} results=${2:-results}
 shift $(($# < 2 ? $# : 2))
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(devices selftest tests cases models suite speed profile tune fp16 quantized nbits)
+[ ${#stages[@]} -gt 0 ] ||
+  stages=(devices selftest tests cases models suite speed profile tune fp16 quantized nbits)
 jobs=${JOBS:-$((($(nproc) + 1) / 2))}
 mkdir -p "$results"
 results=$(cd -- "$results" && pwd)

@@ -136,7 +136,7 @@ TEST(images__cut_files_are_refused)
         size_t n_failed = 0;
         if (!is_built(e)) continue;
         for (size_t n = 0; n < e->n_bytes; n++) {
-            unsigned char *cut = malloc(n + 1); /* of its own size: tools see what lies beyond */
+            unsigned char *cut = malloc(n + 1); /* of exact size: tools see what lies beyond */
             assert_non_null(cut);
             memcpy(cut, e->bytes, n);
             n_failed += fails(cut, n);

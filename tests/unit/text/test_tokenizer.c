@@ -295,7 +295,7 @@ TEST(tokenizer__refuses_files)
     refuse("[]", invalid, "not an object");
     refuse("{}", invalid, "'model' is missing");
     refuse("{\"model\":{\"vocab\":{}}}", invalid, "'vocab' is empty");
-    refuse("{\"model\":{\"vocab\":{\"a\":1}}}", invalid, "'a' has no id of its own from 0 to 0");
+    refuse("{\"model\":{\"vocab\":{\"a\":1}}}", invalid, "'a' has no separate id from 0 to 0");
     refuse("{\"model\":{\"vocab\":{\"a\":0,\"b\":0}}}", invalid, "'b' has no id");
     refuse("{\"model\":{\"type\":\"Other\"}}", unsupported, "model: the type 'Other'");
     refuse("{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}", invalid, "merges[0]");
@@ -432,7 +432,7 @@ TEST(tokenizer__slow_regex_is_an_error)
     clg_tokenizer_free(t);
 }
 
-/* Each start takes few steps of its own: all of them together are too many. */
+/* Each start alone takes few steps: all of them together are too many. */
 TEST(tokenizer__slow_regex_is_an_error_from_many_starts)
 {
     enum { N = 20000 };
