@@ -296,7 +296,7 @@ TEST(tokenizer__refuses_files)
     refuse("{}", invalid, "'model' is missing");
     refuse("{\"model\":{\"vocab\":{}}}", invalid, "'vocab' is empty");
     refuse("{\"model\":{\"vocab\":{\"a\":1}}}", invalid, "'a' has no separate id from 0 to 0");
-    refuse("{\"model\":{\"vocab\":{\"a\":0,\"b\":0}}}", invalid, "'b' has no id");
+    refuse("{\"model\":{\"vocab\":{\"a\":0,\"b\":0}}}", invalid, "'b' has no separate id");
     refuse("{\"model\":{\"type\":\"Other\"}}", unsupported, "model: the type 'Other'");
     refuse("{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}", invalid, "merges[0]");
     refuse("{\"model\":{\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.5}}", unsupported,
