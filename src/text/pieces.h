@@ -28,6 +28,12 @@ typedef struct piece_list {
 void pieces_init(piece_list *l, size_t max_bytes);
 void pieces_clear(piece_list *l); /* keeps the memory */
 void pieces_deinit(piece_list *l);
+static inline void pieces_swap(piece_list *a, piece_list *b)
+{
+    const piece_list moved = *a;
+    *a = *b;
+    *b = moved;
+}
 /* Adds a piece whose text is in the list; an empty text adds nothing, unless keeps_empty. */
 clg_status pieces_add(piece_list *l, piece p);
 /* Copies a piece of another list with its text, a token without: tokens may overlap. */

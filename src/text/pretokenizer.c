@@ -201,9 +201,7 @@ static clg_status split_bert(const text_step *s, step_work *w, piece_list *in, p
     CLG_TRY(split_all(s, char_is_space, w, in, out));
     pieces_clear(in);
     CLG_TRY(split_all(&isolate, char_is_punctuation, w, out, in));
-    const piece_list moved = *in;
-    *in = *out;
-    *out = moved;
+    pieces_swap(in, out);
     return CLG_OK;
 }
 
@@ -250,49 +248,60 @@ static clg_status read_byte_level(const json_t *json, text_step *s)
                                 &s->pattern);
 }
 
-/* Copies pieces with a space before each that starts with none. */
-static clg_status add_spaces(const piece_list *in, piece_list *out)
+/* Writes a piece of a text for a step: one or several pieces. */
+typedef clg_status (*piece_rewrite)(const text_step *s, const char *text, const piece *p,
+                                    piece_list *out);
+
+/* Rewrites all pieces but tokens, which are copied. */
+static clg_status rewrite_all(const text_step *s, const piece_list *in, piece_list *out,
+                              piece_rewrite rewrite)
 {
     const char *text = strbuf_data(&in->text);
     for (size_t i = 0; i < in->count; i++) {
         const piece *p = &in->items[i];
-        const size_t start = out->text.size_bytes;
-        if (p->id >= 0) {
-            CLG_TRY(pieces_copy(out, in, p));
-            continue;
-        }
-        if (text[p->start] != ' ') strbuf_append(&out->text, " ");
-        strbuf_append_bytes(&out->text, text + p->start, p->end - p->start);
-        CLG_TRY(pieces_end(out, start, p->is_first));
+        CLG_TRY(p->id >= 0 ? pieces_copy(out, in, p) : rewrite(s, text, p, out));
     }
     return CLG_OK;
 }
 
+/* Writes a piece with a space before it if it starts with none. */
+static clg_status spaced_piece(const text_step *s, const char *text, const piece *p,
+                               piece_list *out)
+{
+    const size_t start = out->text.size_bytes;
+    (void)s;
+    if (text[p->start] != ' ') strbuf_append(&out->text, " ");
+    strbuf_append_bytes(&out->text, text + p->start, p->end - p->start);
+    return pieces_end(out, start, p->is_first);
+}
+
+static clg_status byte_level_piece(const text_step *s, const char *text, const piece *p,
+                                   piece_list *out)
+{
+    const size_t start = out->text.size_bytes;
+    (void)s;
+    byte_level_append(&out->text, text + p->start, p->end - p->start);
+    return pieces_end(out, start, p->is_first);
+}
+
+/* Makes what a step gave the input of the next one. */
+static void go_on(piece_list *in, piece_list *out)
+{
+    pieces_swap(in, out);
+    pieces_clear(out);
+}
+
 static clg_status byte_level(const text_step *s, step_work *w, piece_list *in, piece_list *out)
 {
-    piece_list moved;
     if (s->adds_space) {
-        CLG_TRY(add_spaces(in, out));
-        moved = *in, *in = *out, *out = moved;
-        pieces_clear(out);
+        CLG_TRY(rewrite_all(s, in, out, spaced_piece));
+        go_on(in, out);
     }
     if (s->uses_regex) {
         CLG_TRY(split_all(s, NULL, w, in, out));
-        moved = *in, *in = *out, *out = moved;
-        pieces_clear(out);
+        go_on(in, out);
     }
-    const char *text = strbuf_data(&in->text);
-    for (size_t i = 0; i < in->count; i++) {
-        const piece *p = &in->items[i];
-        const size_t start = out->text.size_bytes;
-        if (p->id >= 0) {
-            CLG_TRY(pieces_copy(out, in, p));
-            continue;
-        }
-        byte_level_append(&out->text, text + p->start, p->end - p->start);
-        CLG_TRY(pieces_end(out, start, p->is_first));
-    }
-    return CLG_OK;
+    return rewrite_all(s, in, out, byte_level_piece);
 }
 
 /* Writes a piece with its spaces replaced, and the replacement before it where the scheme says
@@ -326,12 +335,7 @@ static clg_status metaspace_piece(const text_step *s, const char *text, const pi
 static clg_status metaspace(const text_step *s, step_work *w, piece_list *in, piece_list *out)
 {
     (void)w;
-    for (size_t i = 0; i < in->count; i++) {
-        const piece *p = &in->items[i];
-        CLG_TRY(p->id >= 0 ? pieces_copy(out, in, p)
-                           : metaspace_piece(s, strbuf_data(&in->text), p, out));
-    }
-    return CLG_OK;
+    return rewrite_all(s, in, out, metaspace_piece);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -7,28 +7,21 @@
 #include "support/unit.h"
 
 #include "support/fakes/failing_alloc.h"
-#include "support/fakes/opencl_faults.h"
+#include "support/fixtures/faulty/faulty_contexts.h"
 #include "support/fixtures/generate/decoder_folder.h"
-#include "support/fixtures/ocl_platforms.h"
 #include "support/literals.h"
 
-#include <clgraph/inspect.h>
 #include <clgraph/opencl.h>
 
 #include <string.h>
 
-static opencl_faults faults;
 static clg_context *context;
 static const char *folders[N_DECODER_FORMS + 1]; /* the last: of letters */
 
 static int open_group(void **state)
 {
     (void)state;
-    if (!opencl_faults_open(&faults)) return -1;
-    ocl_platforms_show_pocl();
-    failing_alloc_install();
-    failing_alloc_arm(SIZE_MAX);
-    if (clg_context_create("pocl", NULL, &context) != CLG_OK) return -1;
+    if (faulty_contexts_open(1, &context) != 0) return -1;
     folders[DECODER_PLAIN] = decoder_folder(DECODER_PLAIN);
     folders[DECODER_GROUPED] = decoder_folder(DECODER_GROUPED);
     folders[N_DECODER_FORMS] = letters_folder();
@@ -37,13 +30,8 @@ static int open_group(void **state)
 
 static int close_group(void **state)
 {
-    clg_counters counters = CLG_COUNTERS_INIT;
     (void)state;
-    const bool ran =
-        clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
-    clg_context_free(context);
-    failing_alloc_remove();
-    return ran && opencl_faults_total_live(&faults) == 0 ? 0 : -1;
+    return faulty_contexts_close(1, &context);
 }
 
 TEST_GROUP(open_group, close_group)
