@@ -18,12 +18,14 @@ static bool all_are(const node *n, const char *name, int64_t wanted)
     return true;
 }
 
+static bool is_transposed(const node *n)
+{
+    return node_is(n, "ConvTranspose") && node_has_input(n, 1) && node_int(n, "group", 1) == 1;
+}
+
 /* Returns whether every element of each window is an output pixel, and there are no others. */
 static bool is_one_pixel(const graph_info *s, const node *n)
 {
-    if (!node_is(n, "ConvTranspose") || n->n_inputs < 2 || n->inputs[1] == VALUE_NONE ||
-        node_int(n, "group", 1) != 1)
-        return false;
     const shape *x = &s->facts[n->inputs[0]].dims, *w = &s->facts[n->inputs[1]].dims;
     const char *how = node_string(n, "auto_pad", "NOTSET");
     size_t n_sizes;
@@ -61,6 +63,7 @@ static clg_status rewrite(const graph_info *s, node_id id)
 {
     graph *g = s->graph;
     const node *n = &g->nodes[id];
+    if (!is_one_pixel(s, n)) return CLG_OK;
     const shape w = s->facts[n->inputs[1]].dims;
     value_id x = n->inputs[0], weight = n->inputs[1], to;
     value_id bias = node_has_input(n, 2) ? n->inputs[2] : VALUE_NONE, product;
@@ -81,12 +84,5 @@ static clg_status rewrite(const graph_info *s, node_id id)
 clg_status pass_one_pixel(graph *g, const pass_options *options)
 {
     (void)options;
-    graph_info s;
-    CLG_TRY(graph_info_make(g, &s));
-    clg_status status = CLG_OK;
-    const size_t n_nodes = g->n_nodes;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
-        if (is_one_pixel(&s, &g->nodes[i])) status = rewrite(&s, i);
-    graph_info_deinit(&s);
-    return status;
+    return rewrite_each(g, is_transposed, rewrite);
 }

@@ -72,25 +72,26 @@ static clg_status take_pads(graph *g, node_id reader, const node *pad, const int
     return CLG_OK;
 }
 
+static bool is_pad(const node *n) { return node_is(n, "Pad") && n->inputs[0] != VALUE_NONE; }
+
+static clg_status give_pads(const graph_info *s, node_id id)
+{
+    graph *g = s->graph;
+    const node *n = &g->nodes[id];
+    int64_t pads[2 * CLG_MAX_RANK] = {0};
+    const int rank = s->facts[n->inputs[0]].dims.rank;
+    const node_id reader = graph_info_only_reader(s, id);
+    if (rank < 3 || reader == NODE_NONE || g->nodes[reader].inputs[0] != n->outputs[0] ||
+        !takes_zeros(&g->nodes[reader]) || !constant_pads(s, n, rank, pads) ||
+        !is_spatial(pads, rank))
+        return CLG_OK;
+    CLG_TRY(take_pads(g, reader, n, pads, rank));
+    graph_remove_node(g, id);
+    return CLG_OK;
+}
+
 clg_status pass_pad(graph *g, const pass_options *options)
 {
     (void)options;
-    graph_info s;
-    CLG_TRY(graph_info_make(g, &s));
-    clg_status status = CLG_OK;
-    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
-        int64_t pads[2 * CLG_MAX_RANK] = {0};
-        if (!node_is(&g->nodes[i], "Pad") || g->nodes[i].inputs[0] == VALUE_NONE) continue;
-        const int rank = s.facts[g->nodes[i].inputs[0]].dims.rank;
-        const node_id reader = graph_info_only_reader(&s, i);
-        if (rank < 3 || reader == NODE_NONE ||
-            g->nodes[reader].inputs[0] != g->nodes[i].outputs[0] ||
-            !takes_zeros(&g->nodes[reader]) || !constant_pads(&s, &g->nodes[i], rank, pads) ||
-            !is_spatial(pads, rank))
-            continue;
-        status = take_pads(g, reader, &g->nodes[i], pads, rank);
-        if (status == CLG_OK) graph_remove_node(g, i);
-    }
-    graph_info_deinit(&s);
-    return status;
+    return rewrite_each(g, is_pad, give_pads);
 }

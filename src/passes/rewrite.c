@@ -59,6 +59,27 @@ void graph_info_deinit(graph_info *s)
     *s = (graph_info){0};
 }
 
+bool graph_has(const graph *g, node_filter filter)
+{
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (filter(&g->nodes[i])) return true;
+    return false;
+}
+
+clg_status rewrite_each(graph *g, node_filter filter,
+                        clg_status (*rewrite)(const graph_info *s, node_id n))
+{
+    graph_info s;
+    const size_t n_nodes = g->n_nodes;
+    if (!graph_has(g, filter)) return CLG_OK;
+    CLG_TRY(graph_info_make(g, &s));
+    clg_status status = CLG_OK;
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
+        if (filter(&g->nodes[i])) status = rewrite(&s, i);
+    graph_info_deinit(&s);
+    return status;
+}
+
 bool node_is(const node *n, const char *op_type)
 {
     return !n->removed && n->domain[0] == '\0' && strcmp(n->op_type, op_type) == 0;

@@ -23,6 +23,14 @@ typedef struct graph_info {
 clg_status graph_info_make(graph *g, graph_info *out_info);
 void graph_info_deinit(graph_info *s);
 
+/* Returns whether g has a node for which this is true, removed ones included. */
+typedef bool (*node_filter)(const node *n);
+bool graph_has(const graph *g, node_filter filter);
+/* Analyses g and calls `rewrite` for each of its nodes, but those that it adds, for which the
+ * filter is true; without such a node nothing is analysed, which takes longer than most passes. */
+clg_status rewrite_each(graph *g, node_filter filter,
+                        clg_status (*rewrite)(const graph_info *s, node_id n));
+
 bool node_is(const node *n, const char *op_type); /* not removed, default domain, this op_type */
 bool node_is_conv(const node *n);                 /* Conv, or internal FusedConv */
 /* Returns the only consumer of node n's first output, if that output is used once and is not an

@@ -154,25 +154,18 @@ static bool is_flex(const node *n)
            strcmp(n->domain, "ai.onnx.preview") == 0;
 }
 
+static clg_status decompose_node(const graph_info *s, node_id id)
+{
+    flex f = {.graph = s->graph, .id = id, .node = s->graph->nodes[id]};
+    f.dtype = s->facts[f.node.inputs[Q]].dtype;
+    if (f.dtype == CLG_DTYPE_NONE) return CLG_OK;
+    const clg_dtype fallback = f.dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
+    f.precision = (clg_dtype)node_int(&f.node, "softmax_precision", fallback);
+    return decompose(&f);
+}
+
 clg_status pass_flex(graph *g, const pass_options *options)
 {
     (void)options;
-    graph_info s;
-    bool any = false;
-    const size_t n_nodes = g->n_nodes;
-    for (size_t i = 0; i < n_nodes; i++) any |= is_flex(&g->nodes[i]);
-    if (!any) return CLG_OK;
-    CLG_TRY(graph_info_make(g, &s));
-    clg_status status = CLG_OK;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
-        flex f = {.graph = g, .id = i, .node = g->nodes[i]};
-        if (!is_flex(&f.node)) continue;
-        f.dtype = s.facts[f.node.inputs[Q]].dtype;
-        if (f.dtype == CLG_DTYPE_NONE) continue;
-        const clg_dtype fallback = f.dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
-        f.precision = (clg_dtype)node_int(&f.node, "softmax_precision", fallback);
-        status = decompose(&f);
-    }
-    graph_info_deinit(&s);
-    return status;
+    return rewrite_each(g, is_flex, decompose_node);
 }

@@ -307,10 +307,10 @@ static bool is_known(const graph_info *s, const node *n)
     return true;
 }
 
-static clg_status decompose_node(graph *g, const graph_info *s, node_id id)
+static clg_status decompose_node(const graph_info *s, node_id id)
 {
-    decomposition w = {.graph = g, .info = s, .id = id, .node = g->nodes[id]};
-    if (!is_ml(&w.node) || !is_known(s, &w.node)) return CLG_OK;
+    decomposition w = {.graph = s->graph, .info = s, .id = id, .node = s->graph->nodes[id]};
+    if (!is_known(s, &w.node)) return CLG_OK;
     for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions; i++)
         if (strcmp(w.node.op_type, decompositions[i].op_type) == 0)
             return decompositions[i].decompose(&w);
@@ -320,14 +320,5 @@ static clg_status decompose_node(graph *g, const graph_info *s, node_id id)
 clg_status pass_ml(graph *g, const pass_options *options)
 {
     (void)options;
-    graph_info s;
-    bool any = false;
-    const size_t n_nodes = g->n_nodes;
-    for (size_t i = 0; i < n_nodes; i++) any |= is_ml(&g->nodes[i]);
-    if (!any) return CLG_OK;
-    CLG_TRY(graph_info_make(g, &s));
-    clg_status status = CLG_OK;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = decompose_node(g, &s, i);
-    graph_info_deinit(&s);
-    return status;
+    return rewrite_each(g, is_ml, decompose_node);
 }

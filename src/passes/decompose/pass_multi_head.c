@@ -116,20 +116,14 @@ static bool is_to_do(const node *n)
     return !has(&m, KEY) || !has(&m, VALUE) || has(&m, BIAS);
 }
 
+static clg_status decompose_node(const graph_info *s, node_id id)
+{
+    multi_head m = {.graph = s->graph, .info = s, .id = id, .node = s->graph->nodes[id]};
+    return decompose(&m);
+}
+
 clg_status pass_multi_head(graph *g, const pass_options *options)
 {
     (void)options;
-    graph_info s;
-    bool any = false;
-    const size_t n_nodes = g->n_nodes;
-    for (size_t i = 0; i < n_nodes; i++) any |= is_to_do(&g->nodes[i]);
-    if (!any) return CLG_OK;
-    CLG_TRY(graph_info_make(g, &s));
-    clg_status status = CLG_OK;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
-        multi_head m = {.graph = g, .info = &s, .id = i, .node = g->nodes[i]};
-        if (is_to_do(&m.node)) status = decompose(&m);
-    }
-    graph_info_deinit(&s);
-    return status;
+    return rewrite_each(g, is_to_do, decompose_node);
 }

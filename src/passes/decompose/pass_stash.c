@@ -90,25 +90,21 @@ static clg_status decompose(const stash *s)
     return rewrite_become(s->graph, s->id, "", "Reshape", 15, 2, (value_id[]){v, dims});
 }
 
+static bool has_stash(const node *n)
+{
+    return node_is(n, "GroupNormalization") && node_attribute(n, "stash_type");
+}
+
+static clg_status decompose_node(const graph_info *info, node_id id)
+{
+    stash s = {.graph = info->graph, .id = id, .node = info->graph->nodes[id]};
+    s.dtype = info->facts[s.node.inputs[X]].dtype;
+    s.type = (clg_dtype)node_int(&s.node, "stash_type", CLG_FLOAT32);
+    return norm_stash_rounds(&s.node, s.dtype) ? decompose(&s) : CLG_OK;
+}
+
 clg_status pass_stash(graph *g, const pass_options *options)
 {
     (void)options;
-    graph_info info;
-    bool any = false;
-    const size_t n_nodes = g->n_nodes;
-    for (size_t i = 0; i < n_nodes; i++)
-        any |= node_is(&g->nodes[i], "GroupNormalization") &&
-               node_attribute(&g->nodes[i], "stash_type");
-    if (!any) return CLG_OK;
-    CLG_TRY(graph_info_make(g, &info));
-    clg_status status = CLG_OK;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
-        stash s = {.graph = g, .id = i, .node = g->nodes[i]};
-        if (!node_is(&s.node, "GroupNormalization")) continue;
-        s.dtype = info.facts[s.node.inputs[X]].dtype;
-        s.type = (clg_dtype)node_int(&s.node, "stash_type", CLG_FLOAT32);
-        if (norm_stash_rounds(&s.node, s.dtype)) status = decompose(&s);
-    }
-    graph_info_deinit(&info);
-    return status;
+    return rewrite_each(g, has_stash, decompose_node);
 }

@@ -298,9 +298,16 @@ static void share_tables(const graph_info *s)
     }
 }
 
+static bool is_quantised(const node *n)
+{
+    return node_is(n, "DequantizeLinear") ||
+           (!n->removed && strcmp(n->op_type, "GatherBlockQuantized") == 0);
+}
+
 clg_status pass_nbits(graph *g, const pass_options *options)
 {
     graph_info s;
+    if (!graph_has(g, is_quantised)) return CLG_OK;
     CLG_TRY(graph_info_make(g, &s));
     nbits_work p = {.graph = g, .info = &s, .max_bytes = options->max_buffer_bytes};
     p.made = memory_zalloc(2 * g->n_nodes + 1, sizeof *p.made);
