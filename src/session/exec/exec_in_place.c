@@ -25,15 +25,17 @@ static void find_last_readers(const graph *g, node_id *last)
     for (size_t i = 0; i < g->n_outputs; i++) last[g->outputs[i]] = NODE_NONE;
 }
 
-/* Returns the index of the graph's input or output v in a list. */
-static uint32_t index_of(const value_id *list, size_t n, value_id v)
+/* By value: its index among the graph's inputs or outputs; of others undefined. */
+typedef struct port_indices {
+    uint32_t *input, *output;
+} port_indices;
+
+static void number_ports(const value_id *ports, size_t n, uint32_t *index)
 {
-    for (size_t i = 0; i < n; i++)
-        if (list[i] == v) return (uint32_t)i;
-    return PLAN_APART;
+    for (size_t i = n; i-- > 0;) index[ports[i]] = (uint32_t)i; /* the first of equal outputs */
 }
 
-static void find_pairs(session_exec *e, const node *n)
+static void find_pairs(session_exec *e, const node *n, const port_indices *at)
 {
     const graph *g = e->graph;
     const op_row *row = n->op;
@@ -46,8 +48,7 @@ static void find_pairs(session_exec *e, const node *n)
         if (from == VALUE_NONE || to == VALUE_NONE || !g->values[from].is_input ||
             !g->values[to].is_output || e->n_readers[from] != 1)
             continue;
-        e->in_place[index_of(g->inputs, g->n_inputs, from)] =
-            index_of(g->outputs, g->n_outputs, to);
+        e->in_place[at->input[from]] = at->output[to];
     }
 }
 
@@ -60,7 +61,16 @@ clg_status exec_find_in_place(session_exec *e)
     for (size_t i = 0; i < g->n_inputs; i++) e->in_place[i] = PLAN_APART;
     find_last_readers(g, last);
     e->planning.last_readers = last;
-    for (size_t i = 0; i < g->n_nodes; i++)
-        if (!e->node_is_init[i]) find_pairs(e, &g->nodes[i]);
-    return CLG_OK;
+    const port_indices at = {memory_zalloc(g->n_values + 1, sizeof *at.input),
+                             memory_zalloc(g->n_values + 1, sizeof *at.output)};
+    const bool has_memory = at.input && at.output;
+    if (has_memory) {
+        number_ports(g->inputs, g->n_inputs, at.input);
+        number_ports(g->outputs, g->n_outputs, at.output);
+    }
+    for (size_t i = 0; has_memory && i < g->n_nodes; i++)
+        if (!e->node_is_init[i]) find_pairs(e, &g->nodes[i], &at);
+    memory_free(at.input);
+    memory_free(at.output);
+    return has_memory ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
