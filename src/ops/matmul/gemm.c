@@ -15,9 +15,9 @@ static bool is_tiled(clg_dtype dtype)
 
 /* Whether CLBlast comes first on a GPU: for a single product, or products one after the other, that
  * fill the device with CLBlast's tiles. It computes a batch one matrix after the other or in small
- * tiles: on an NVIDIA H200 (driver 580, 2026-11-27), gemm_simt took 0.1 to 0.9 of its time in each
- * of 74 products and 1x1 convolutions of ResNet-50, MobileNetV2 and DCGAN at batches of 16 and 64,
- * while CLBlast reached 33 TFLOP/s at 4096^3 and 15 at 1024^3. Checked by:
+ * tiles: on an NVIDIA H200 (driver 580, 2026-11-27), gemm_simt took 0.05 to 0.92 of its time in
+ * each of 39 products, 1x1 and transposed convolutions of ResNet-50, MobileNetV2 and DCGAN at
+ * batches of 16 and 64, while CLBlast reached 33 TFLOP/s at 4096^3 and 15 at 1024^3. Checked by:
  *     cltool tune MODEL    (on a GPU) */
 #define BLAS_SIDE 512
 static bool prefers_blas(const gemm_job *jobs, size_t n_jobs)
