@@ -15,6 +15,7 @@ step, and of clgraph the programs and the kernels of a step. Needs PyTorch; PYTH
 """
 
 import argparse
+import inspect
 import io
 import resource
 import statistics
@@ -96,10 +97,13 @@ OPTIONS = {"adam": {"lr": 1e-3}, "sgd": {"lr": 1e-2, "momentum": 0.9}}
 
 def export(module, x):
     file = io.BytesIO()
+    # from PyTorch 2.5 on: the exporter that knows `training`
+    how = inspect.signature(torch.onnx.export).parameters
+    older = {"dynamo": False} if "dynamo" in how else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            module, x, file, opset_version=15, do_constant_folding=False, dynamo=False,
+            module, x, file, opset_version=15, do_constant_folding=False, **older,
             training=torch.onnx.TrainingMode.TRAINING, input_names=["x"], output_names=["y"],
         )  # fmt: skip
     return file.getvalue()
