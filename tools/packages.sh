@@ -52,7 +52,7 @@ packages_of() { # GROUP SUITE
     test)
       # Scripts of tests/ call perl, python3 and diff, one mpirun; mesa-opencl-icd has rusticl. fish
       # and zsh complete cltool, man and mandoc check its pages.
-      echo g++ libcmocka-dev libonnx-testdata mesa-opencl-icd openmpi-bin python3 python3-pil python3-torch python3-torchvision valgrind make perl diffutils python3-markdown-it python3-numpy fish zsh man-db mandoc
+      echo g++ libcmocka-dev libonnx-testdata mesa-opencl-icd openmpi-bin python3 python3-pil python3-torch python3-torchvision valgrind make perl diffutils python3-markdown-it python3-numpy python3-pyopencl fish zsh man-db mandoc
       # Oclgrind has left Debian after 12. PyTorch's exporter imports onnx from 2.0 on.
       case $2 in
         bookworm) echo oclgrind ;;

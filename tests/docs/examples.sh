@@ -12,6 +12,13 @@ fi
 # shellcheck source=/dev/null
 . "$CLG_SOURCE_DIR/tests/support/python.bash"
 python=$(python_with "markdown_it, numpy" "python3-markdown-it and python3-numpy") || exit 77
+# Blocks that need ONNX Runtime run in the virtual environment of its tests, where there is one.
+CLG_ORT_PYTHON=$(
+  # shellcheck source=/dev/null
+  source "$CLG_SOURCE_DIR/tests/ort/support.bash" >&2
+  echo "$python"
+) || true
+export CLG_ORT_PYTHON
 examples=("$python" "$CLG_SOURCE_DIR/tests/docs/examples.py" "$CLG_SOURCE_DIR" "$CLG_BUILD_DIR")
 mkdir "$WORK/wrong" "$WORK/pages"
 "${examples[@]}" "$WORK/wrong" tests/docs/wrong.md >wrong.log || true
