@@ -79,6 +79,14 @@ export CLG_DEVICE
 show first_line -- run digits.onnx --fill zeros -q
 unset CLG_DEVICE
 
+echo "== a driver that no .icd file names, and one that is named"
+mkdir unnamed named named/vendors
+ln -s "$libraries/fake_opencl.so" unnamed/libamdocl64.so
+named() { grep libamdocl64 | sed -E "s#'[^']*/(AMD.icd)'#'VENDORS/\1'#"; }
+LD_LIBRARY_PATH=$WORK/unnamed "$CLTOOL" devices --diagnose | named
+echo "$WORK/unnamed/libamdocl64.so" >named/vendors/amd.icd
+OCL_ICD_VENDORS=$WORK/named/vendors LD_LIBRARY_PATH=$WORK/unnamed "$CLTOOL" devices --diagnose | named | sed "s#$WORK#WORK#g"
+
 echo "== no OpenCL platform"
 mkdir no-vendors
 export OCL_ICD_VENDORS=$WORK/no-vendors

@@ -29,8 +29,8 @@ HTML comment before a block says what else to do with it:
                                  and times and devices may differ
     <!-- context: NAME -->       another context
 
-At most MAX_NOT_RUN of the blocks of code may be norun or only checked. A block that starts counts as
-neither: what fails when it begins is found, what fails later is not.
+At most MAX_NOT_RUN of the blocks of code may be norun or only checked. A block that starts counts
+as neither: what fails when it begins is found, what fails later is not.
 """
 
 import os

@@ -49,9 +49,19 @@ static bool ends_with(const char *text, const char *end)
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
+static bool library_loads(const char *name)
+{
+    char why[DYNLIB_WHY_BYTES];
+    void *library = dynlib_open(name, why);
+    dynlib_close(library);
+    return library != NULL;
+}
+
 /* ---- drivers --------------------------------------------------------------------------------- */
 
-static void describe_driver(strbuf *report, const char *folder, const char *name)
+/* Reports an .icd file, and whether the library that it names loads. Sets bit i of named where that
+ * is the driver of the i-th vendor. */
+static void describe_driver(strbuf *report, const char *folder, const char *name, unsigned *named)
 {
     char why[DYNLIB_WHY_BYTES];
     char *library_name = read_line(folder, name);
@@ -60,6 +70,9 @@ static void describe_driver(strbuf *report, const char *folder, const char *name
         memory_free(library_name);
         return;
     }
+    for (size_t i = 0; i < n_card_vendors; i++)
+        if (card_vendors[i].driver && ends_with(library_name, card_vendors[i].driver))
+            *named |= 1U << i;
     void *library = dynlib_open(library_name, why);
     if (library)
         strbuf_printf(report, "  %s: '%s' loads\n", name, library_name);
@@ -69,10 +82,25 @@ static void describe_driver(strbuf *report, const char *folder, const char *name
     memory_free(library_name);
 }
 
+/* Reports drivers that no .icd file names though they load: a container's, that the host has passed
+ * on without such a file. */
+static void describe_unnamed(strbuf *report, const char *folder, unsigned named)
+{
+    for (size_t i = 0; i < n_card_vendors; i++) {
+        const char *driver = card_vendors[i].driver;
+        if (!driver || (named >> i & 1) != 0 || !library_loads(driver)) continue;
+        strbuf_printf(report,
+                      "  %s's driver '%s' loads, and no .icd file names it: write that line into "
+                      "'%s/%s.icd'\n",
+                      card_vendors[i].name, driver, folder, card_vendors[i].name);
+    }
+}
+
 void diagnose_drivers(strbuf *report, const char *folder)
 {
     file_entry *files = NULL;
     size_t n = 0, n_drivers = 0;
+    unsigned named = 0;
     strbuf_printf(report, "Drivers: .icd files in '%s'\n", folder);
     if (file_list(folder, &files, &n) != CLG_OK) {
         strbuf_printf(report, "  the folder cannot be read: %s\n", error_text());
@@ -81,7 +109,7 @@ void diagnose_drivers(strbuf *report, const char *folder)
     }
     for (size_t i = 0; i < n; i++)
         if (!files[i].is_folder && ends_with(files[i].name, ".icd")) {
-            describe_driver(report, folder, files[i].name);
+            describe_driver(report, folder, files[i].name, &named);
             n_drivers++;
         }
     if (n_drivers == 0)
@@ -89,6 +117,7 @@ void diagnose_drivers(strbuf *report, const char *folder)
                       "  none: install a driver's package; in a container the host's driver "
                       "needs such a file "
                       "here too, for NVIDIA one with the line 'libnvidia-opencl.so.1'\n");
+    describe_unnamed(report, folder, named);
     file_list_free(files, n);
 }
 
@@ -124,14 +153,6 @@ static void advise(strbuf *report, const card_vendor *vendor, const distribution
     strbuf_append(report, "\n");
 }
 
-static bool library_loads(const char *name)
-{
-    char why[DYNLIB_WHY_BYTES];
-    void *library = dynlib_open(name, why);
-    dynlib_close(library);
-    return library != NULL;
-}
-
 static void describe_card(strbuf *report, const char *address, unsigned vendor, const char *model,
                           const distribution *d, const device_record *records, size_t n)
 {
@@ -147,11 +168,6 @@ static void describe_card(strbuf *report, const char *address, unsigned vendor, 
             return;
         }
     strbuf_append(report, "NO OPENCL DEVICE; ");
-    if (row && row->driver && library_loads(row->driver))
-        strbuf_printf(report,
-                      "its driver '%s' is here: if no .icd file above has that line, write it into "
-                      "one; else ",
-                      row->driver);
     if (row)
         advise(report, row, d);
     else
