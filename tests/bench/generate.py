@@ -4,7 +4,7 @@
 
     generate.py FOLDER [--device SELECTOR] [--steps N] [--check-only] [--rounds N] [--prompt N]
                 [--new N] [--threads N] [--kernels simd|simt] [--tolerance T]
-                [--cache growing|reserved] [--chunk N] [--own]
+                [--cache growing|reserved] [--chunk N] [--own] [--exact]
 
 FOLDER is one of onnxruntime-genai's. First the logits of N (200) steps are compared with those of
 ONNX Runtime's CPU provider: both get the same tokens, of which every second is the most likely one
@@ -12,7 +12,8 @@ and the others are drawn, so that there are at least 50 different ones; exits wi
 differs by more than T (1e-3) times the largest. MatMulNBits with accuracy_level 4 rounds
 activations to 8 bits, which amplifies differences of the last bits (docs/quantization.md): with
 --own, logits of ONNX Runtime without graph optimisations are compared too, and clgraph's may differ
-by 1.5 times as much as those do. Then both generate text in turn, --rounds times: a prompt of
+by 1.5 times as much as those do. With --exact, prints how far the logits of both are from those in
+float64 (exact_decoder.py, which needs onnx). Then both generate text in turn, --rounds times: a prompt of
 --prompt tokens, then --new tokens greedily. Times are of the processor (user and system time of the
 process, all threads), which other work disturbs less, per token; best with one thread each:
 --threads 1 sets POCL_MAX_PTHREAD_COUNT for a child process. Prints medians and ratios.
@@ -52,9 +53,9 @@ class Reference:
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
         if not optimised:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        path = folder / config["filename"]
+        self.path = folder / config["filename"]
         self.session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
+            str(self.path), options, providers=["CPUExecutionProvider"]
         )
         self.outputs = [o.name for o in self.session.get_outputs()]
         self.inputs = {i.name for i in self.session.get_inputs()}
@@ -94,15 +95,18 @@ def compare(generator, folder, arguments):
     expected = reference.logits(tokens)
     worst = relative = own = 0.0
     plain = other.logits(tokens) if other else expected
-    n_same, seen = 0, set()
+    n_same, seen, kept = 0, set(), []
     for step in range(arguments.steps):
         got = generator.logits()
         worst = max(worst, float(np.abs(got - expected).max()))
         relative = max(relative, relative_difference(got, expected))
         own = max(own, relative_difference(plain, expected))
         n_same += int(got.argmax() == expected.argmax())
+        if arguments.exact:
+            kept.append((got, expected))
         token = int(expected.argmax()) if step % 2 else int(draws.integers(0, 256))
         seen.add(token)
+        tokens.append(token)
         generator.append([token])
         expected = reference.logits([token])
         plain = other.logits([token]) if other else expected
@@ -115,6 +119,15 @@ def compare(generator, folder, arguments):
         f"largest; {n_same} most likely tokens are the same"
         + (f"; ONNX Runtime without optimisations: {own:.2e}" if other else "")
     )
+    if kept:
+        from exact_decoder import ExactDecoder  # needs onnx
+
+        exact = ExactDecoder(reference.path).logits(tokens[:-1])[-len(kept) :]
+        mine, theirs = (
+            max(float(np.abs(pair[i] - row).max()) for pair, row in zip(kept, exact))
+            for i in (0, 1)
+        )
+        print(f"largest difference from float64: clgraph {mine:.2e}, ONNX Runtime {theirs:.2e}")
     generator.rewind(0)
     return good
 
@@ -193,6 +206,7 @@ def main():
     parser.add_argument("--tolerance", type=float, default=1e-3)
     parser.add_argument("--check-only", action="store_true")
     parser.add_argument("--own", action="store_true")
+    parser.add_argument("--exact", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--new", type=int, default=32)
