@@ -13,10 +13,10 @@ differs by more than T (1e-3) times the largest. MatMulNBits with accuracy_level
 activations to 8 bits, which amplifies differences of the last bits (docs/quantization.md): with
 --own, logits of ONNX Runtime without graph optimisations are compared too, and clgraph's may differ
 by 1.5 times as much as those do. With --exact, prints how far the logits of both are from those in
-float64 (exact_decoder.py, which needs onnx). Then both generate text in turn, --rounds times: a prompt of
---prompt tokens, then --new tokens greedily. Times are of the processor (user and system time of the
-process, all threads), which other work disturbs less, per token; best with one thread each:
---threads 1 sets POCL_MAX_PTHREAD_COUNT for a child process. Prints medians and ratios.
+float64 (exact_decoder.py, which needs onnx). Then both generate text in turn, --rounds times: a
+prompt of --prompt tokens, then --new tokens greedily. Times are of the processor (user and system
+time of the process, all threads), which other work disturbs less, per token; best with one thread
+each: --threads 1 sets POCL_MAX_PTHREAD_COUNT for a child process. Prints medians and ratios.
 
 Needs numpy and onnxruntime; for the times also onnxruntime-genai of PyPI. PYTHONPATH has clgraph.
 Exits with 77 where onnxruntime is missing.
