@@ -107,8 +107,27 @@ static const char *common_prelude(lower_context *c, const nbits_problem *p)
     return text ? text : "";
 }
 
-/* Appends the operands from the weights on, and says how much work it is. */
-static void append_operands(lower_context *c, step *k, const nbits_problem *p)
+static double a_bytes(const nbits_problem *p)
+{
+    return (double)p->m * (double)p->sizes.k * (double)dtype_size(p->dtype);
+}
+
+/* Returns the bytes of the weights with their scales and zero points, and of the results. */
+static double operand_bytes(const lower_context *c, const nbits_problem *p)
+{
+    const double elem = (double)dtype_size(p->dtype),
+                 blocks = (double)(p->sizes.n * p->sizes.blocks);
+    double bytes = blocks * ((double)p->block_bytes + elem) + (double)(p->m * p->sizes.n) * elem;
+    if (p->zero_form) {
+        const shape *zeros = &lower_input(c, NBITS_ZEROS)->dims;
+        bytes += (double)shape_product(zeros, 0, zeros->rank) * (double)dtype_size(p->zero_dtype);
+    }
+    return bytes;
+}
+
+/* Appends the operands from the weights on, and says how much work it is; input_bytes: of A in the
+ * form in which the step reads it. */
+static void append_operands(lower_context *c, step *k, const nbits_problem *p, double input_bytes)
 {
     STEP_BUFFERS(&c->build, k, {operand_input(NBITS_B), CLG_UINT8},
                  {operand_input(NBITS_SCALES), p->dtype},
@@ -116,7 +135,7 @@ static void append_operands(lower_context *c, step *k, const nbits_problem *p)
                  {operand_input(p->has_bias ? NBITS_BIAS : NBITS_A), p->dtype},
                  {operand_output(0), p->dtype});
     k->flops = 2.0 * (double)p->m * (double)p->sizes.n * (double)p->sizes.k;
-    k->bytes = (double)p->sizes.n * (double)p->sizes.blocks * (double)p->block_bytes;
+    k->bytes = operand_bytes(c, p) + input_bytes;
 }
 
 /* Sizes of the SIMD class. */
@@ -178,17 +197,18 @@ static void lower_dot(lower_context *c, const nbits_problem *p)
     const int rows = p->m > 2 ? 4 : (int)p->m, x_vectors = p->sizes.bits == 4 ? 4 : 3;
     const char *prelude = simd_prelude(c, p, &d, rows > 0 ? rows : 1, " P_UNIT=4 P_DOT=1");
     candidate *impl = step_candidate(b, "nbits_dot");
-    const operand x =
-        step_scratch(b, impl, (size_t)(p->m * d.vectors * x_vectors * d.lanes) * sizeof(int32_t));
+    const size_t x_bytes = (size_t)(p->m * d.vectors * x_vectors * d.lanes) * sizeof(int32_t);
+    const operand x = step_scratch(b, impl, x_bytes);
     const int64_t per_scale = work_min(d.per_block, ROUNDED * p->sizes.bits / 32),
                   scales = d.words / per_scale;
     step *first = step_kernel(b, impl, "nbits_dot", "nbits_quantize", prelude);
     STEP_BUFFERS(b, first, {operand_input(NBITS_A), p->dtype}, {x, CLG_INT32});
     STEP_INTS(b, first, p->m, p->sizes.k, scales, per_scale, d.vectors);
+    first->bytes = a_bytes(p) + (double)x_bytes;
     work_range_2d(c, first, scales, 1, p->m, 1);
     step *k = step_kernel(b, impl, "nbits_dot", "nbits_dot", prelude);
     step_arg_buffer(b, k, x, CLG_INT32);
-    append_operands(c, k, p);
+    append_operands(c, k, p, (double)x_bytes);
     STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.blocks, d.words, d.per_block, d.vectors, d.share);
     work_range_2d(c, k, d.groups, 1, work_ceil_div(p->m, rows > 0 ? rows : 1), 1);
 }
@@ -201,10 +221,12 @@ static void lower_simd(lower_context *c, const nbits_problem *p)
     const bool tile = p->m > 1;
     const char *prelude = simd_prelude(c, p, &d, tile ? tile_rows(c, p->m) : 1, "");
     candidate *impl = step_candidate(b, "nbits_simd");
-    const operand x = step_scratch(b, impl, (size_t)(p->m * row) * sizeof(float));
+    const size_t x_bytes = (size_t)(p->m * row) * sizeof(float);
+    const operand x = step_scratch(b, impl, x_bytes);
     step *first = step_kernel(b, impl, "nbits_simd", "nbits_arrange", prelude);
     STEP_BUFFERS(b, first, {operand_input(NBITS_A), p->dtype}, {x, CLG_FLOAT32});
     STEP_INTS(b, first, p->m, p->sizes.k, d.vectors);
+    first->bytes = a_bytes(p) + (double)x_bytes;
     work_range_2d(c, first, d.vectors, 1, p->m, 1);
     step *k = step_kernel(b, impl, "nbits_simd", tile ? "nbits_tile" : "nbits_row", prelude);
     step_arg_buffer(b, k, x, CLG_FLOAT32);
@@ -212,7 +234,7 @@ static void lower_simd(lower_context *c, const nbits_problem *p)
         const size_t bytes = (size_t)(d.groups * row * COLS) * sizeof(float);
         step_arg_buffer(b, k, step_scratch(b, impl, bytes), CLG_FLOAT32);
     }
-    append_operands(c, k, p);
+    append_operands(c, k, p, (double)x_bytes);
     STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.blocks, d.words, d.per_block, d.vectors, d.share);
     if (tile) {
         const int64_t rows = row > 0 ? ROWS_BYTES / (row * (int64_t)sizeof(float)) / 12 * 12 : 0;
@@ -243,7 +265,7 @@ static void lower_simt(lower_context *c, const nbits_problem *p)
                           prelude_text(b, "%s P_ROWS=%d P_COLS=%d P_LOCAL=%d P_VEC=4",
                                        common_prelude(c, p), rows, cols, (int)local));
     step_arg_buffer(b, k, operand_input(NBITS_A), p->dtype);
-    append_operands(c, k, p);
+    append_operands(c, k, p, a_bytes(p));
     STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.k, p->sizes.blocks, words, per_block,
               log2_of(per_block));
     work_range_2d(c, k, work_ceil_div(p->sizes.n, cols) * local, (uint64_t)local,
