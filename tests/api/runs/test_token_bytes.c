@@ -42,7 +42,8 @@ static const product products[] = {{"qkv", "x", WIDTH, (HEADS + 2 * KV_HEADS) * 
 
 static double weight_bytes(const product *p)
 {
-    return (double)(p->k * p->n / 2 + p->k * p->n / BLOCK * (int64_t)sizeof(float));
+    const int64_t n_scales = p->k * p->n / BLOCK;
+    return (double)(n_scales * (BLOCK / 2 + (int64_t)sizeof(float)));
 }
 
 static void add_product(clg_builder *g, const product *p)
