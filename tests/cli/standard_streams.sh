@@ -41,9 +41,9 @@ for name in "z.jsonl", "top.jsonl":
     last = lines[-1].get("values") or lines[-1]["top"]
     print(len(lines), sorted(lines[0]), len(last))
 P
-piped summary heldout.npy predict digits.onnx -i - -o rows.npy -q
+piped summary heldout.npy predict digits.onnx -i - -o rows.npy --batch 360 -q
 cmp rows.npy out/probabilities.npy
-piped p.npy heldout.npy predict digits.onnx -i - -o - -q
+piped p.npy heldout.npy predict digits.onnx -i - -o - --batch 360 -q
 cmp p.npy out/probabilities.npy
 piped p.csv heldout.npy predict digits.onnx -i - -o probabilities=- --format csv -q
 piped p.jsonl heldout.npy predict digits.onnx -i - -o - --format jsonl --top 2 -q

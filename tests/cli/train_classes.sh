@@ -39,8 +39,8 @@ i64 "${labels[@]}" | npy '<i8' "(${#labels[@]},)" >flat.npy
 cmp classes.onnx flat.onnx && echo "the same file"
 "$CLTOOL" train digits.onnx -i image=byclass --target byclass --loss cross-entropy --epochs 3 --batch 4 -o both.onnx -q >/dev/null
 cmp classes.onnx both.onnx && echo "the same file"
-"$CLTOOL" predict digits.onnx -i byclass -o byclass.npy -q >/dev/null
-"$CLTOOL" predict digits.onnx -i flat -o flat-answers.npy -q >/dev/null
+"$CLTOOL" predict digits.onnx -i byclass -o byclass.npy --batch 4 -q >/dev/null
+"$CLTOOL" predict digits.onnx -i flat -o flat-answers.npy --batch 4 -q >/dev/null
 cmp byclass.npy flat-answers.npy && echo "the same rows"
 
 echo "== pixels as bytes, for an input that is not float32"
@@ -59,7 +59,7 @@ onnx_model bytes_graph 1 >floats.onnx
 for model in bytes floats; do
   scale=() && [ $model = bytes ] || scale=(--scale 255)
   "$CLTOOL" train $model.onnx -i byclass "${scale[@]}" --loss cross-entropy --epochs 3 --batch 4 -o $model-trained.onnx -q >/dev/null
-  "$CLTOOL" predict $model-trained.onnx -i byclass "${scale[@]}" -o $model.npy -q >/dev/null
+  "$CLTOOL" predict $model-trained.onnx -i byclass "${scale[@]}" -o $model.npy --batch 4 -q >/dev/null
 done
 cmp bytes.npy floats.npy && echo "the same training"
 

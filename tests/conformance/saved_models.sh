@@ -7,11 +7,10 @@
 set -u
 # shellcheck source=/dev/null
 source "$(dirname "$0")/cases.bash"
-python=${CLG_PYTHON:-python3}
-if ! "$python" -c 'import onnx' 2>/dev/null; then
-  echo "skipped: $python has no onnx (python3-onnx, or pip install onnx)"
-  exit 77
-fi
+# shellcheck source=/dev/null
+source "$CLG_SOURCE_DIR/tests/support/python.bash"
+# Debian's libonnx-testdata alone has a folder `onnx` for Python.
+python=$(python_with onnx.numpy_helper python3-onnx) || exit 77
 saved=$CLG_BUILD_DIR/tests/api/test_saved_models
 CLG_ONNX_TESTDATA=$data CLG_SAVED_MODELS=$work "$saved" >"$work/out" 2>&1 || {
   cat "$work/out"
