@@ -63,24 +63,20 @@ static clg_status set_zeros(clg_generator *g, size_t n)
 
 /* ---- other sizes ----------------------------------------------------------------------------- */
 
-/* Makes a model that cuts or extends each cache from n_from to n_to tokens. */
-static clg_status make_resizer(const clg_generator *g, size_t n_from, size_t n_to,
-                               clg_model **out_model)
+/* Makes a model that cuts or extends a cache like c from n_from to n_to tokens. */
+static clg_status make_resizer(const clg_generator *g, const decoder_cache *c, size_t n_from,
+                               size_t n_to, clg_model **out_model)
 {
     graph *made;
-    char name[32];
     CLG_TRY(graph_create("resize", &made));
     graph_writer w = {.graph = made, .dtype = g->model.cache_dtype, .status = CLG_OK};
     w.status = graph_set_opset(made, "", GRAPH_ADDED_OPSET);
     const int64_t by = (int64_t)n_to - (int64_t)n_from;
-    const value_id pads = writer_ints(&w, 8, (const int64_t[8]){0, 0, 0, 0, 0, 0, by, 0});
-    for (size_t i = 0; i < g->model.n_caches; i++) {
-        (void)snprintf(name, sizeof name, "from_%zu", i);
-        const value_id v = writer_input(&w, name, g->model.cache_dtype, 0);
-        if (w.status != CLG_OK) break;
-        made->values[v].dims = shape_of(&g->model.caches[i], n_from);
-        (void)snprintf(name, sizeof name, "to_%zu", i);
-        (void)writer_output(&w, WRITER_ADD(&w, "Pad", v, pads), name);
+    const value_id pads = writer_ints(&w, 8, (const int64_t[8]){0, 0, 0, 0, 0, 0, by, 0}),
+                   v = writer_input(&w, "from", g->model.cache_dtype, 0);
+    if (w.status == CLG_OK) {
+        made->values[v].dims = shape_of(c, n_from);
+        (void)writer_output(&w, WRITER_ADD(&w, "Pad", v, pads), "to");
     }
     if (w.status != CLG_OK) {
         graph_free(made);
@@ -89,51 +85,74 @@ static clg_status make_resizer(const clg_generator *g, size_t n_from, size_t n_t
     return model_create(made, false, out_model);
 }
 
-/* Returns the value of a cache on the device, as the last run left it, or as it was set. */
-static clg_status cache_value(clg_generator *g, size_t i, clg_value **out_value)
-{
-    const session_input *in = &g->session->inputs[g->model.caches[i].input];
-    if (in->carried) return session_output_device(g->session, g->model.caches[i].output, out_value);
-    *out_value = value_retain(in->value);
-    return *out_value ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "a cache has no value");
-}
-
-/* Runs the resizer on the caches, and sets its results as the caches. */
-static clg_status run_resizer(clg_generator *g, clg_session *resizer)
-{
-    clg_value *v;
-    for (size_t i = 0; i < g->model.n_caches; i++) {
-        CLG_TRY(cache_value(g, i, &v));
-        const clg_status status = session_set_input(resizer, i, v);
-        value_free(v);
-        CLG_TRY(status);
-    }
-    CLG_TRY(session_run(resizer));
-    for (size_t i = 0; i < g->model.n_caches; i++) {
-        CLG_TRY(session_output_device(resizer, i, &v));
-        const clg_status status = session_set_input(g->session, g->model.caches[i].input, v);
-        value_free(v);
-        CLG_TRY(status);
-    }
-    return CLG_OK;
-}
-
-static clg_status resize(clg_generator *g, size_t n_from, size_t n_to)
+static clg_status open_resizer(const clg_generator *g, const decoder_cache *c, size_t n_from,
+                               size_t n_to, clg_session **out_session)
 {
     clg_model *m;
-    clg_session *resizer = NULL;
     exec_options options = g->exec;
     options.fp16 = false;
-    CLG_TRY(make_resizer(g, n_from, n_to, &m));
+    CLG_TRY(make_resizer(g, c, n_from, n_to, &m));
     device_context *device = context_handle_current(g->owner);
-    clg_status status = session_create(g->owner, device, m, &options, NULL, NULL, NULL, &resizer);
+    const clg_status status =
+        session_create(g->owner, device, m, &options, NULL, NULL, NULL, out_session);
     context_free(device);
     model_free(m);
-    if (status != CLG_OK) return status;
-    status = session_enter(resizer);
+    return status;
+}
+
+/* Runs the resizer on a cache, with the result in a buffer. */
+static clg_status resize_into(clg_session *resizer, clg_value *from, const shape *dims,
+                              ocl_buffer *to)
+{
+    clg_value *v;
+    CLG_TRY(context_wrap_buffer(resizer->exec->context, ocl_buffer_retain(to), 0, from->dtype, dims,
+                                &v));
+    clg_status status = session_set_input(resizer, 0, from);
+    if (status == CLG_OK) status = session_bind_output(resizer, 0, v);
+    if (status == CLG_OK) status = session_run(resizer);
+    value_free(v);
+    if (status == CLG_OK) status = session_bind_output(resizer, 0, NULL);
+    if (status == CLG_OK) status = session_set_input(resizer, 0, NULL);
+    return status;
+}
+
+/* Runs the resizer on a cache, and gives the result, with room for n tokens, to the session. */
+static clg_status run_resizer(clg_generator *g, size_t i, size_t n, clg_session *resizer)
+{
+    const decoder_cache *c = &g->model.caches[i];
+    const shape dims = shape_of(c, n);
+    const size_t bytes =
+        (size_t)shape_product(&dims, 0, dims.rank) * dtype_size(g->model.cache_dtype);
+    clg_value *from;
+    ocl_buffer *to = NULL;
+    CLG_TRY(session_input_value(g->session, c->input, &from));
+    clg_status status = session_enter(resizer);
     if (status == CLG_OK) {
-        status = run_resizer(g, resizer);
+        status = ocl_buffer_create(resizer->exec->context->ocl, bytes, OCL_BUFFER_DEVICE, &to);
+        if (status == CLG_OK) status = resize_into(resizer, from, &dims, to);
         session_leave(resizer);
+    }
+    value_free(from);
+    if (status == CLG_OK) status = session_give_input(g->session, c->input, &dims, to);
+    if (status != CLG_OK) ocl_buffer_free(to);
+    return status;
+}
+
+/* Cuts or extends the caches, one after another, so that no two exist twice. After an error some
+ * may have the new size: generator_drop_caches. */
+static clg_status resize(clg_generator *g, size_t n_from, size_t n_to)
+{
+    const decoder_cache *caches = g->model.caches, *like = NULL;
+    clg_session *resizer = NULL;
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < g->model.n_caches && status == CLG_OK; i++) {
+        if (!like || like->heads != caches[i].heads || like->size != caches[i].size) {
+            session_free(resizer);
+            resizer = NULL;
+            like = &caches[i];
+            status = open_resizer(g, like, n_from, n_to, &resizer);
+        }
+        if (status == CLG_OK) status = run_resizer(g, i, n_to, resizer);
     }
     session_free(resizer);
     return status;

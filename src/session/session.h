@@ -168,6 +168,14 @@ clg_status session_check_tensor(clg_session *s, size_t index, clg_dtype dtype, c
 clg_status session_check_value(clg_session *s, size_t index, const clg_value *v);
 /* Sets input `index` to v, which is retained; NULL: unsets it. */
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v);
+/* Sets an input to a tensor at the start of b. Takes b's reference when it succeeds: where that is
+ * the only one, a linked output may be computed in b, which a run would copy first if a value had
+ * it. Ends the content of such an output. Not for several devices. */
+clg_status session_give_input(clg_session *s, size_t index, const shape *dims, ocl_buffer *b);
+/* Returns what an input has, a reference: the value that was set, or what a run, session_give_input
+ * or a mapping that ended left in the device's memory. NOT_FOUND without. Not for several devices.
+ */
+clg_status session_input_value(clg_session *s, size_t index, clg_value **out_value);
 /* Sets the shape that a preparation assumes for an input. */
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims);
 /* Maps the frame's memory of an input for the caller to fill. */

@@ -183,6 +183,38 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
     return CLG_OK;
 }
 
+clg_status session_give_input(clg_session *s, size_t index, const shape *dims, ocl_buffer *b)
+{
+    session_input *in = &s->inputs[index];
+    CLG_TRY(session_check_tensor(s, index, session_input_port(s, index)->dtype, dims));
+    CLG_TRY(session_unmap(s, index));
+    forget_input(s, index);
+    if (in->link != SIZE_MAX) {
+        frame_drop(s->frame, &s->frame->outputs[in->link]);
+        s->outputs[in->link].valid = false;
+    }
+    frame_drop(s->frame, &s->frame->inputs[index]);
+    s->frame->inputs[index].buffer = b;
+    in->filled = true;
+    in->mapped_dims = *dims;
+    in->n_sets++;
+    return CLG_OK;
+}
+
+clg_status session_input_value(clg_session *s, size_t index, clg_value **out_value)
+{
+    const session_input *in = &s->inputs[index];
+    frame_memory *m = &s->frame->inputs[index];
+    if (in->carried || in->filled)
+        return context_wrap_buffer(s->exec->context, ocl_buffer_retain(m->buffer), m->offset_bytes,
+                                   session_input_port(s, index)->dtype,
+                                   in->carried ? &in->carried_dims : &in->mapped_dims, out_value);
+    *out_value = value_retain(in->value);
+    return in->value ? CLG_OK
+                     : error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set",
+                                 session_input_port(s, index)->name);
+}
+
 /* As session_map_input, for a session over several devices: memory of the host. */
 static clg_status lend_host_memory(clg_session *s, size_t index, const shape *dims, void **out_data)
 {
