@@ -43,11 +43,32 @@ typedef CAT(int, P_VEC) sums_vec;
 #define DOTS (P_BITS == 4 ? 2 : 1)
 #define X_VECTORS (DOTS + 2)
 #define MOST 127.0f // of an element of a
+#if P_BITS == 4
+#define N_BYTES 8 // PER, as one token
+#else
+#define N_BYTES 4
+#endif
 
-// Returns element `at` of a block of a, quantized by multiplication; 0 from `count` on.
-static inline int quantized(__global const elem *p, const int at, const int count, const float by)
+// Quantizes the elements of a word of w from p on by multiplication; 0 from `count` on. Writes the
+// bytes to out, of which those of odd index are P_VEC words later with P_BITS 4; returns their sum.
+static inline int quantize_word(__global const elem *p, const int count, const float by,
+                                __global int *out)
 {
-    return at < count ? (int)rint(LOAD1(p + at) * by) : 0;
+    char c[PER];
+    int sum = 0;
+    if (count >= PER) {
+        const CAT(float, N_BYTES) a = VLOAD_N(N_BYTES, p);
+        CAT(vstore, N_BYTES)
+        (CAT(convert_char, N_BYTES)(CAT(convert_int, N_BYTES)(rint(a * by))), 0, c);
+    } else {
+        for (int i = 0; i < PER; ++i) c[i] = i < count ? (char)rint(LOAD1(p + i) * by) : (char)0;
+    }
+#pragma unroll
+    for (int i = 0; i < PER; ++i) sum += c[i];
+#pragma unroll
+    for (int d = 0; d < DOTS; ++d)
+        out[d * P_VEC] = as_int((char4)(c[d], c[d + DOTS], c[d + 2 * DOTS], c[d + 3 * DOTS]));
+    return sum;
 }
 
 // Adds to the sums the products of vector v of words of columns col to col + 3. whole: see
@@ -168,16 +189,7 @@ __kernel void nbits_quantize(__global const elem *a, const long a_off, __global 
                 __global int *to = x + x_off +
                                    ((long)r * vectors + word / P_VEC) * X_VECTORS * P_VEC +
                                    word % P_VEC;
-                int sum = 0;
-                for (int d = 0; d < DOTS; ++d) {
-                    uint bytes = 0;
-                    for (int i = 0; i < 4; ++i) {
-                        const int q = quantized(p, at + i * DOTS + d, left, by);
-                        bytes |= (uint)(q & 255) << (8 * i);
-                        sum += q;
-                    }
-                    to[d * P_VEC] = (int)bytes;
-                }
+                const int sum = quantize_word(p + at, left - at, by, to);
 #if P_ZERO == 0
                 to[DOTS * P_VEC] = -sum * (1 << (P_BITS - 1));
 #else

@@ -12,6 +12,7 @@ struct ocl_buffer {
     refcount references;
     ocl_context *context;
     cl_mem handle;
+    uint64_t serial;
     size_t size_bytes;
     memory_budget *budget; /* in which they count, too; a reference; NULL: none */
     size_t counted_bytes;  /* counted in the context; 0 for the caller's memory and drafts */
@@ -55,6 +56,7 @@ static ocl_buffer *allocate(ocl_context *ocl)
     if (!b) return NULL;
     refcount_init(&b->references);
     b->context = ocl_context_retain(ocl);
+    b->serial = atomic_fetch_add(&ocl->n_buffers, 1) + 1;
     return b;
 }
 
@@ -163,6 +165,7 @@ void ocl_buffer_free(ocl_buffer *b)
 size_t ocl_buffer_size(const ocl_buffer *b) { return b->size_bytes; }
 
 void *ocl_buffer_handle(const ocl_buffer *b) { return b->handle; }
+uint64_t ocl_buffer_serial(const ocl_buffer *b) { return b->serial; }
 
 bool ocl_buffer_is_shared(const ocl_buffer *b) { return refcount_is_shared(&b->references); }
 

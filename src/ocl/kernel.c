@@ -103,18 +103,31 @@ static clg_status set(ocl_kernel *k, uint32_t index, size_t size_bytes, const vo
                         size_bytes, k->entry, k->program->name);
 }
 
+/* Sets an argument that was just recorded. */
+static clg_status set_or_forget(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
+{
+    const clg_status status = set(k, index, size_bytes, data);
+    if (status != CLG_OK) kernel_args_unset(&k->args, index);
+    return status;
+}
+
+/* Kernels that a plan took over from another one have most arguments already: a token of a decoder
+ * of 0.5B parameters would set 7,300, each an allocation in PoCL. */
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b)
 {
+    const uint64_t serial = b ? ocl_buffer_serial(b) : 0;
     cl_mem memory = b ? ocl_buffer_handle(b) : NULL;
-    if (k->context->helpers)
-        CLG_TRY(kernel_args_set_buffer(&k->args, index, b, b ? ocl_buffer_size(b) : 0, NULL));
-    return set(k, index, sizeof memory, &memory);
+    if (kernel_args_has_buffer(&k->args, index, serial)) return CLG_OK;
+    CLG_TRY(kernel_args_set_buffer(&k->args, index, b, b ? ocl_buffer_size(b) : 0, NULL));
+    kernel_args_set_serial(&k->args, index, serial);
+    return set_or_forget(k, index, sizeof memory, &memory);
 }
 
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
 {
-    if (k->context->helpers) CLG_TRY(kernel_args_set_value(&k->args, index, size_bytes, data));
-    return set(k, index, size_bytes, data);
+    if (kernel_args_has_value(&k->args, index, size_bytes, data)) return CLG_OK;
+    CLG_TRY(kernel_args_set_value(&k->args, index, size_bytes, data));
+    return set_or_forget(k, index, size_bytes, data);
 }
 
 static clg_status set_recorded(ocl_kernel *k, uint32_t index)
@@ -136,9 +149,13 @@ clg_status kernel_build_draft(ocl_kernel *k)
 {
     if (k->handle) return CLG_OK;
     CLG_TRY(program_build(k->context, k->program, k->entry));
-    CLG_TRY(open_kernel(k));
-    for (uint32_t i = 0; i < k->args.count; i++) CLG_TRY(set_recorded(k, i));
-    return CLG_OK;
+    clg_status status = open_kernel(k);
+    for (uint32_t i = 0; i < k->args.count && status == CLG_OK; i++) status = set_recorded(k, i);
+    if (status != CLG_OK && k->handle) { /* a draft again, whose arguments are only recorded */
+        (void)cl.ReleaseKernel(k->handle);
+        k->handle = NULL;
+    }
+    return status;
 }
 
 #define FORM_WORDS 5

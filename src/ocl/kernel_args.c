@@ -53,7 +53,35 @@ clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *b
     arg->size_bytes = size_bytes;
     arg->has_content = content != NULL;
     arg->buffer = buffer;
+    arg->serial = 0;
     return CLG_OK;
+}
+
+void kernel_args_set_serial(kernel_args *args, size_t index, uint64_t serial)
+{
+    args->items[index].serial = serial;
+}
+
+void kernel_args_unset(kernel_args *args, size_t index)
+{
+    if (index < args->count) args->items[index].kind = KERNEL_ARG_UNSET;
+}
+
+bool kernel_args_has_value(const kernel_args *args, size_t index, size_t size_bytes,
+                           const void *data)
+{
+    if (index >= args->count) return false;
+    const kernel_arg *arg = &args->items[index];
+    if (arg->kind != (data ? KERNEL_ARG_VALUE : KERNEL_ARG_LOCAL) || arg->size_bytes != size_bytes)
+        return false;
+    return !data || memcmp(args->bytes + arg->at, data, size_bytes) == 0;
+}
+
+bool kernel_args_has_buffer(const kernel_args *args, size_t index, uint64_t serial)
+{
+    if (index >= args->count || serial == 0) return false;
+    const kernel_arg *arg = &args->items[index];
+    return arg->kind == KERNEL_ARG_BUFFER && arg->serial == serial;
 }
 
 void kernel_args_deinit(kernel_args *args)

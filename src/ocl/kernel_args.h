@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records the current arguments of a kernel, so that the compile helper can try a launch in another
- * process, with buffers of the same sizes. Keeps no OpenCL handles.
+ * Records the current arguments of a kernel, so that those that stay are not set again, and so that
+ * the compile helper can try a launch in another process, with buffers of the same sizes. Keeps no
+ * OpenCL handles.
  */
 #ifndef CLG_OCL_KERNEL_ARGS_H
 #define CLG_OCL_KERNEL_ARGS_H
@@ -21,7 +22,8 @@ typedef struct kernel_arg {
     size_t size_bytes;
     size_t at;          /* offset in `bytes` of a value or of a buffer's initial data */
     bool has_content;   /* of a buffer: has initial data; else it is all zeros */
-    const void *buffer; /* identity, borrowed; equal pointers are one buffer */
+    const void *buffer; /* identity, borrowed; equal pointers are one buffer, */
+    uint64_t serial;    /* while it exists; this one is never used again */
 } kernel_arg;
 
 /* All arguments of a kernel, by index; zero-initialized is valid and empty. */
@@ -39,6 +41,14 @@ clg_status kernel_args_set_value(kernel_args *args, size_t index, size_t size_by
  * content: its initial data, copied; NULL: zeros. */
 clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *buffer,
                                   size_t size_bytes, const void *content);
+/* Records the serial number of a buffer argument that was just recorded. */
+void kernel_args_set_serial(kernel_args *args, size_t index, uint64_t serial);
+/* Forgets an argument. */
+void kernel_args_unset(kernel_args *args, size_t index);
+/* Return whether the argument is this value, or the buffer of this serial number, not 0. */
+bool kernel_args_has_value(const kernel_args *args, size_t index, size_t size_bytes,
+                           const void *data);
+bool kernel_args_has_buffer(const kernel_args *args, size_t index, uint64_t serial);
 void kernel_args_deinit(kernel_args *args);
 
 #endif

@@ -121,6 +121,9 @@ ocl_buffer *ocl_buffer_retain(ocl_buffer *b);
 void ocl_buffer_free(ocl_buffer *b);
 size_t ocl_buffer_size(const ocl_buffer *b);
 void *ocl_buffer_handle(const ocl_buffer *b); /* cl_mem */
+/* Returns the buffer's number, from 1 on: no other one of the context has had it, while addresses
+ * and handles are used again. */
+uint64_t ocl_buffer_serial(const ocl_buffer *b);
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 

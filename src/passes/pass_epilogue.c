@@ -2,7 +2,7 @@
  *
  * Fuses the nodes after a Conv, Gemm or MatMul into its epilogue: the addition of a constant bias,
  * the addition of a residual of the same shape, an activation. The node becomes clgraph.FusedConv,
- * FusedGemm or FusedMatMul (ops/lowering/epilogue.h).
+ * FusedGemm or FusedMatMul (ops/lowering/epilogue.h). A MatMulNBits takes a bias as its input 5.
  */
 #include "ops/lowering/epilogue.h"
 #include "passes/rewrite.h"
@@ -173,10 +173,39 @@ static clg_status write_fused(fusion *f)
     return CLG_OK;
 }
 
+static bool is_nbits(const node *n)
+{
+    return !n->removed && strcmp(n->op_type, "MatMulNBits") == 0 &&
+           (strcmp(n->domain, "com.microsoft") == 0 || strcmp(n->domain, DOMAIN_INTERNAL) == 0);
+}
+
+/* Makes a bias that is added to a MatMulNBits its input 5. */
+static clg_status fuse_nbits(graph_info *s, node_id target)
+{
+    enum { BIAS = 5 };
+    graph *g = s->graph;
+    fusion f = {.info = s, .graph = g, .target = target, .fused_type = "MatMulNBits"};
+    const node *n = &g->nodes[target];
+    const value_id product = n->outputs[0];
+    const node_id add = graph_info_only_reader(s, target);
+    value_id inputs[BIAS + 1];
+    if (node_has_input(n, BIAS) || add == NODE_NONE || !node_is(&g->nodes[add], "Add"))
+        return CLG_OK;
+    const value_id other = other_input(&g->nodes[add], product);
+    if (other == VALUE_NONE || other == product || other >= s->n_values ||
+        s->facts[product].dims.rank == RANK_UNKNOWN || !bias_fits(&f, other, &s->facts[product]))
+        return CLG_OK;
+    for (size_t i = 0; i < BIAS; i++) inputs[i] = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
+    CLG_TRY(take_bias(&f, add, other));
+    inputs[BIAS] = f.inputs[2];
+    return rewrite_inputs(g, target, BIAS + 1, inputs);
+}
+
 static clg_status fuse(graph_info *s, const value_id *batch, node_id target)
 {
     graph *g = s->graph;
     const node *n = &g->nodes[target];
+    if (is_nbits(n)) return fuse_nbits(s, target);
     fusion f = {
         .info = s, .graph = g, .batch = batch, .target = target, .fused_type = fused_name(n)};
     if (!f.fused_type || n->n_inputs < 2 || n->n_inputs > 3) return CLG_OK;

@@ -155,6 +155,35 @@ TEST(nbits__leaves_weights_that_vary)
     expect_none(&m, "MatMul", 2, (value_id[]){add_input(&m, "x"), w});
 }
 
+/* Runs all passes on x w + a constant of shape `dims`; returns the inputs of the MatMulNBits. */
+static size_t inputs_with_bias(size_t rank, const int64_t *dims)
+{
+    value_id w;
+    pass_case m = start(CLG_FLOAT32, &w);
+    const value_id in[2] = {add_input(&m, "x"), w}, y = pass_case_node(&m, "MatMul", 2, in, "y"),
+                   bias = pass_case_constant(&m, "b", rank, dims);
+    graph *g = pass_case_run(&m, pass_case_node(&m, "Add", 2, (value_id[]){bias, y}, "z"), NULL, 0);
+    const node *n = pass_case_find(g, "MatMulNBits");
+    assert_non_null(n);
+    const size_t n_inputs = n->n_inputs;
+    if (n_inputs == 6) {
+        assert_string_equal(g->values[n->outputs[0]].name, "z");
+        assert_int_equal(n->inputs[4], VALUE_NONE);
+        assert_int_equal(pass_case_count(g, "Add"), 0);
+    }
+    graph_free(g);
+    return n_inputs;
+}
+
+/* A row that is added becomes the bias, input 5; a number and a matrix do not. */
+TEST(nbits__takes_a_bias)
+{
+    assert_int_equal(inputs_with_bias(1, (int64_t[]){N}), 6);
+    assert_int_equal(inputs_with_bias(2, (int64_t[]){1, N}), 6);
+    assert_int_equal(inputs_with_bias(1, (int64_t[]){1}), 3);
+    assert_int_equal(inputs_with_bias(2, (int64_t[]){5, N}), 3);
+}
+
 /* Adds GatherBlockQuantized of a Reshape of [4,2,8] bytes to `dims`, which has two axes. */
 static graph *gather_table(const int64_t dims[2], int64_t out_from[3])
 {
