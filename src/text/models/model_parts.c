@@ -25,9 +25,9 @@ clg_status model_read_vocab(const json_t *json, token_model *m)
             tokens[id] = token;
             continue;
         }
-        status = error_set(CLG_ERROR_INVALID_MODEL,
-                           "'vocab': the token '%.100s' has no separate id from 0 to %zu", token,
-                           n - 1);
+        status =
+            error_set(CLG_ERROR_INVALID_MODEL,
+                      "'vocab': the token '%.100s' has no separate id from 0 to %zu", token, n - 1);
         break;
     }
     for (size_t i = 0; i < n && status == CLG_OK; i++)

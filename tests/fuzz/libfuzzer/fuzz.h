@@ -18,8 +18,8 @@
     X(npy)                                                                                         \
     X(npz)                                                                                         \
     X(proto)                                                                                       \
-    X(csv) X(idx) X(image) X(cache) X(tuning) X(records) X(helper) X(selector) X(tokenizer)        \
-        X(decoder)
+    X(csv)                                                                                         \
+    X(idx) X(image) X(cache) X(tuning) X(records) X(helper) X(selector) X(tokenizer) X(decoder)
 
 typedef void fuzz_target(const uint8_t *data, size_t size_bytes);
 
