@@ -140,7 +140,7 @@ end_bench() {
   until grep -q device "$said" || [ $((waited++)) -ge 600 ]; do sleep 0.1; done
   sleep 2
   kill -INT "$pid"
-  wait "$pid" || { local code=$? && cat "$said" && return "$code"; }
+  wait "$pid" || { local code=$? && cat "$said" >&2 && return "$code"; }
 }
 interrupted() {
   device || return
