@@ -20,7 +20,7 @@ predict=(predict digits.onnx -i heldout.npy -o out.npy --force --batch 5)
 
 with_loss() { # CLG_LOST ARGS...
   printf '%s ' "CLG_LOST=$1"
-  CLG_LOST=$1 OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_lost.so show any -- "${@:2}"
+  CLG_LOST=$1 OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_lost.so${OPENCL_LAYERS:+:$OPENCL_LAYERS} show any -- "${@:2}"
 }
 
 echo "== lost once, by each kind of call"
