@@ -138,8 +138,8 @@ static clg_status run_resizer(clg_generator *g, size_t i, size_t n, clg_session 
     return status;
 }
 
-/* Cuts or extends the caches, one after another, so that no two exist twice. After an error some
- * may have the new size: generator_drop_caches. */
+/* Cuts or extends the caches, one after another: only one at a time exists in both sizes. After an
+ * error some may have the new size, and all must be dropped. */
 static clg_status resize(clg_generator *g, size_t n_from, size_t n_to)
 {
     const decoder_cache *caches = g->model.caches, *like = NULL;

@@ -107,17 +107,19 @@ static const char *common_prelude(lower_context *c, const nbits_problem *p)
     return text ? text : "";
 }
 
+/* Returns the bytes of A, as the node has it. */
 static double a_bytes(const nbits_problem *p)
 {
     return (double)p->m * (double)p->sizes.k * (double)dtype_size(p->dtype);
 }
 
-/* Returns the bytes of the weights with their scales and zero points, and of the results. */
+/* Returns the bytes of the weights with their scales and zero points, the bias and the results. */
 static double operand_bytes(const lower_context *c, const nbits_problem *p)
 {
     const double elem = (double)dtype_size(p->dtype),
                  blocks = (double)(p->sizes.n * p->sizes.blocks);
     double bytes = blocks * ((double)p->block_bytes + elem) + (double)(p->m * p->sizes.n) * elem;
+    if (p->has_bias) bytes += (double)p->sizes.n * elem;
     if (p->zero_form) {
         const shape *zeros = &lower_input(c, NBITS_ZEROS)->dims;
         bytes += (double)shape_product(zeros, 0, zeros->rank) * (double)dtype_size(p->zero_dtype);
