@@ -254,6 +254,9 @@ clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, val
  * producers of its inputs and of the values that its subgraphs capture. Node ids change, value ids
  * do not. A cycle is a CLG_ERROR_INVALID_MODEL that names its nodes. */
 clg_status graph_compact(graph *g);
+/* Deletes the values that no node uses or produces, but for inputs and outputs of the graph. Value
+ * ids change. */
+clg_status graph_drop_values(graph *g);
 /* Counts the uses of each value: as input of a node, captured by a subgraph, or as output of the
  * graph. Free the counts with memory_free. */
 clg_status graph_count_uses(const graph *g, uint32_t **out_counts);

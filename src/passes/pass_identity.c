@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replaces the output of Identity, and of Dropout in inference, by its input in all consumers. Then
- * pass_dead.c removes the node, unless its output is an output of the graph.
+ * Replaces the output of Identity, of Dropout in inference, and of a Cast to the dtype that its
+ * input has, by its input in all consumers. Then pass_dead.c removes the node, unless its output is
+ * an output of the graph.
  */
 #include "passes/rewrite.h"
 
@@ -15,9 +16,22 @@ static bool is_identity(const graph *g, const node *n)
     return training && training->n_elements == 1 && tensor_get_int(training, 0) == 0;
 }
 
+static bool is_cast(const node *n) { return node_is(n, "Cast"); }
+
+static clg_status skip_cast(const graph_info *s, node_id id)
+{
+    const node *n = &s->graph->nodes[id];
+    const value_id x = n->inputs[0], y = n->outputs[0];
+    if (x == VALUE_NONE || y == VALUE_NONE || s->facts[x].kind != CLG_VALUE_TENSOR ||
+        s->facts[x].dtype == CLG_DTYPE_NONE || s->facts[x].dtype != s->facts[y].dtype)
+        return CLG_OK;
+    return graph_replace_uses(s->graph, y, x);
+}
+
 clg_status pass_identity(graph *g, const pass_options *options)
 {
     (void)options;
+    CLG_TRY(rewrite_each(g, is_cast, skip_cast));
     for (node_id i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
         if (is_identity(g, n) && n->inputs[0] != VALUE_NONE && n->outputs[0] != VALUE_NONE)

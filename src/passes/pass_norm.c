@@ -25,6 +25,14 @@
     {                                                                                              \
         before "Mul(x, Reciprocal(" ROOT("Mul(x, x)") "))" after, false                            \
     }
+/* As TensorFlow exports it; the square hides the sign of the difference. The mean comes first: it
+ * says which operand of a Mul is which. */
+#define OF_TENSORFLOW(difference)                                                                  \
+    {                                                                                              \
+        "Add(Sub(b, Mul(ReduceMean(x), k)), Mul(x, k)); k = Mul(Reciprocal(" ROOT(                 \
+            "Mul(d, d)") "), w); d = " difference,                                                 \
+            true                                                                                   \
+    }
 
 typedef struct norm_pattern {
     const char *pattern; /* of x, weights w, bias b, epsilon e; see pattern.h */
@@ -33,14 +41,8 @@ typedef struct norm_pattern {
 
 /* Longer patterns come first. */
 static const norm_pattern patterns[] = {
-    LAYER_FORMS("Add(Mul(", ", w), b)"),
-    /* as TensorFlow exports it */
-    {"Add(Mul(x, k), Sub(b, Mul(m, k))); k = Mul(Reciprocal(" ROOT(
-         "Mul(d, d)") "), w); d = Sub(x, m); m = ReduceMean(x)",
-     true},
-    LAYER_FORMS("Mul(", ", w)"),
-    LAYER_FORMS("", ""),
-    RMS_FORMS("Mul(", ", w)"),
+    LAYER_FORMS("Add(Mul(", ", w), b)"), OF_TENSORFLOW("Sub(x, m)"), OF_TENSORFLOW("Sub(m, x)"),
+    LAYER_FORMS("Mul(", ", w)"),         LAYER_FORMS("", ""),        RMS_FORMS("Mul(", ", w)"),
 };
 
 typedef struct norm {

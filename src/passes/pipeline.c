@@ -8,7 +8,10 @@
 #include <string.h>
 
 const pass passes[] = {
-    {"identity", "readers of Identity and Dropout read their input", pass_identity},
+    {"identity", "readers of Identity, Dropout and a Cast to the same dtype read their input",
+     pass_identity},
+    {"shapes", "arithmetic on shapes with open dimensions, as 0 of Reshape or only once",
+     pass_shapes},
     {"common", "of nodes that compute the same, one does", pass_common},
     {"split", "weights that exceed the device's largest buffer, in parts", pass_split},
     {"transpose", "Transposes that undo each other, also around pointwise operators",
@@ -95,6 +98,7 @@ clg_status passes_run(const graph *model, const pass_options *options, graph **o
         status = run_one(g, &decompositions[i], options);
     for (size_t i = 0; i < n_passes && status == CLG_OK; i++)
         if (!is_disabled(&passes[i], options)) status = run_one(g, &passes[i], options);
+    if (status == CLG_OK) status = graph_drop_values(g);
     if (status != CLG_OK) {
         graph_free(g);
         return status;

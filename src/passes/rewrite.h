@@ -78,6 +78,7 @@ clg_status pass_multi_head(graph *g, const pass_options *options);
 clg_status pass_stash(graph *g, const pass_options *options);
 clg_status pass_quantized(graph *g, const pass_options *options);
 clg_status pass_identity(graph *g, const pass_options *options);
+clg_status pass_shapes(graph *g, const pass_options *options);
 clg_status pass_common(graph *g, const pass_options *options);
 clg_status pass_split(graph *g, const pass_options *options);
 clg_status pass_transpose(graph *g, const pass_options *options);

@@ -22,6 +22,10 @@
 /* Graphs of more nodes have no memo, of one or two kilobytes a node. */
 #define MAX_NODES 16384
 
+/* Of the nodes that are like each other, so many that were inferred last are looked at: a layer has
+ * several, such as the products of scores and of values, whose inputs differ. */
+#define MAX_NEWEST 8
+
 /* Tensors that are not the same one are compared up to this size. */
 #define MAX_COMPARED_BYTES ((size_t)1 << 16)
 
@@ -46,11 +50,17 @@ typedef struct memo_entry {
     node_lowering *lowering;    /* for these layouts; NULL: none */
 } memo_entry;
 
+/* The nodes of one kind that were inferred last; `next` is where the following one goes. */
+typedef struct memo_newest {
+    node_id nodes[MAX_NEWEST];
+    uint32_t count, next;
+} memo_newest;
+
 struct plan_memo {
     memo_entry *entries; /* by node */
     size_t n_entries;
     node_id *first_like; /* by node: the first one with an equal operator and attributes */
-    node_id *newest;     /* by such a first one: the node like it that was inferred last */
+    memo_newest *newest; /* by such a first one */
     /* of the last root segment: its blocks as placed, its slabs, and its live_bytes */
     plan_block *placed;
     size_t n_placed, placed_capacity;
@@ -123,7 +133,7 @@ static clg_status find_like(plan_memo *m, const graph *g, node_id i, hash_map *s
 {
     const node *n = &g->nodes[i];
     strbuf key;
-    m->first_like[i] = m->newest[i] = i;
+    m->first_like[i] = i;
     if (!node_has_key(n)) return CLG_OK;
     strbuf_init(&key, 0);
     node_append_key(n, &key);
@@ -201,11 +211,11 @@ static memo_entry *entry_of(const plan_state *s, const node *n)
     return id < m->n_entries && n == &s->context->graph->nodes[id] ? &m->entries[id] : NULL;
 }
 
-/* Returns the entry of the node like that of entry e that was inferred last; often e. */
-static const memo_entry *like_of(const plan_state *s, const memo_entry *e)
+/* Returns the nodes like that of entry e that were inferred last; often its own is one. */
+static memo_newest *newest_of(const plan_state *s, const memo_entry *e)
 {
     const plan_memo *m = s->context->memo;
-    return &m->entries[m->newest[m->first_like[e - m->entries]]];
+    return &m->newest[m->first_like[e - m->entries]];
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -228,6 +238,19 @@ static bool has_facts(const plan_state *s, const memo_entry *e, const node *n)
     return true;
 }
 
+/* Returns the entry with facts for the inputs of node n, whose own entry is e: e, or that of a node
+ * like it; NULL without one. */
+static const memo_entry *find_facts(const plan_state *s, const memo_entry *e, const node *n)
+{
+    const memo_newest *newest = newest_of(s, e);
+    if (has_facts(s, e, n)) return e;
+    for (uint32_t i = 0; i < newest->count; i++) {
+        const memo_entry *like = &s->context->memo->entries[newest->nodes[i]];
+        if (like != e && has_facts(s, like, n)) return like;
+    }
+    return NULL;
+}
+
 /* Lets entry e have the facts of `like`, an entry for the same inputs. */
 static void take_facts(memo_entry *e, const memo_entry *like)
 {
@@ -242,11 +265,8 @@ clg_status memo_recall(plan_state *s, const node *n, bool *out_found, bool *out_
     memo_entry *e = entry_of(s, n);
     *out_found = false;
     if (!e) return CLG_OK;
-    const memo_entry *found = e;
-    if (!has_facts(s, found, n)) {
-        found = like_of(s, e);
-        if (found == e || !has_facts(s, found, n)) return CLG_OK;
-    }
+    const memo_entry *found = find_facts(s, e, n);
+    if (!found) return CLG_OK;
     CLG_TRY(use_block(s->segment, found->block, out_found));
     if (!*out_found) return CLG_OK;
     if (found != e) take_facts(e, found);
@@ -297,6 +317,16 @@ static bool are_kept(const plan_state *s, const node *n)
     return true;
 }
 
+/* Adds a node to those that were inferred last, unless it is one. */
+static void note_newest(memo_newest *newest, node_id id)
+{
+    for (uint32_t i = 0; i < newest->count; i++)
+        if (newest->nodes[i] == id) return;
+    newest->nodes[newest->next] = id;
+    newest->next = (newest->next + 1) % MAX_NEWEST;
+    if (newest->count < MAX_NEWEST) newest->count++;
+}
+
 clg_status memo_keep_facts(plan_state *s, const node *n)
 {
     memo_entry *e = entry_of(s, n);
@@ -314,9 +344,7 @@ clg_status memo_keep_facts(plan_state *s, const node *n)
     }
     refcount_retain(&block->refs);
     *e = (memo_entry){.block = block, .facts = facts};
-    plan_memo *m = s->context->memo;
-    const node_id id = state_main_node(s);
-    m->newest[m->first_like[id]] = id;
+    note_newest(newest_of(s, e), state_main_node(s));
     return CLG_OK;
 }
 
@@ -349,6 +377,21 @@ static bool is_common(const node_lowering *l)
     return true;
 }
 
+/* Returns the entry of a node like that of entry e, with the same facts and with a lowering that e
+ * may have, too; NULL without one. */
+static const memo_entry *find_lowering(const plan_state *s, const memo_entry *e, const node *n,
+                                       uint32_t in_place)
+{
+    const memo_newest *newest = newest_of(s, e);
+    for (uint32_t i = 0; e->block && i < newest->count; i++) {
+        const memo_entry *like = &s->context->memo->entries[newest->nodes[i]];
+        if (like != e && like->facts == e->facts && has_lowering(s, like, n, in_place) &&
+            is_common(like->lowering))
+            return like;
+    }
+    return NULL;
+}
+
 clg_status memo_find(plan_state *s, const node *n, uint32_t in_place, node_lowering **out_found)
 {
     memo_entry *e = entry_of(s, n);
@@ -358,10 +401,8 @@ clg_status memo_find(plan_state *s, const node *n, uint32_t in_place, node_lower
         *out_found = e->lowering;
         return CLG_OK;
     }
-    const memo_entry *like = like_of(s, e);
-    if (like == e || !e->block || like->facts != e->facts || !has_lowering(s, like, n, in_place) ||
-        !is_common(like->lowering))
-        return CLG_OK;
+    const memo_entry *like = find_lowering(s, e, n, in_place);
+    if (!like) return CLG_OK;
     node_lowering *own = arena_alloc(&e->block->memory, 1, sizeof *own);
     if (!own) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     *own = *like->lowering;

@@ -44,7 +44,8 @@ static void add(window_step *w, const plan_state *s, const pending_step *p, uint
 static void list_accesses(const plan_state *s, const pending_step *p, window_step *w)
 {
     const step *what = p->what;
-    *w = (window_step){.alone = what->kind == STEP_BLAS_GEMM};
+    w->n = w->before = 0; /* not the list, of which most is never used */
+    w->alone = what->kind == STEP_BLAS_GEMM;
     if (what->kind != STEP_KERNEL) {
         for (uint32_t b = 0; b < p->n_buffers; b++) add(w, s, p, b, b + 1 == p->n_buffers);
         return;
@@ -88,7 +89,7 @@ static uint32_t find_before(window_step *window, uint32_t i)
 clg_status order_steps(plan_state *s)
 {
     plan_segment *segment = s->segment;
-    window_step *window = memory_zalloc(PLAN_WINDOW, sizeof *window);
+    window_step *window = memory_alloc(PLAN_WINDOW * sizeof *window);
     if (!window) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = CLG_OK;
     for (size_t i = 0; i < segment->n_steps && status == CLG_OK; i++) {

@@ -243,6 +243,10 @@ TEST(patterns__layer_normalization)
            "{m=ReduceMean@-1(x)})}, d)), "
            "0.001))), w)}), Sub(b, Mul(m, k)))",
            LAYER, true);
+    /* operands of Mul and Sub the other way round */
+    expect("Add(Mul({k=Mul(Reciprocal(Sqrt(Add(0.001, ReduceMean@-1(Mul({d=Sub("
+           "{m=ReduceMean@-1(x)}, x)}, d))))), w)}, x), Sub(b, Mul(k, m)))",
+           LAYER, true);
 }
 
 TEST(patterns__rms_normalization)
@@ -259,6 +263,10 @@ TEST(patterns__what_only_looks_like_a_normalization)
            "0.001)))",
            LAYER, false);
     expect("Div(Sub(x, ReduceMean@-1(y)), " DEVIATION("-1") ")", LAYER, false);
+    expect("Add(Mul(y, {k=Mul(Reciprocal(Sqrt(Add(ReduceMean@-1(Mul({d=Sub(x, "
+           "{m=ReduceMean@-1(x)})}, d)), "
+           "0.001))), w)}), Sub(b, Mul(m, k)))",
+           LAYER, false);
     expect("Div(" CENTRED ", Sqrt(Add(ReduceMean@-1(Pow(" CENTRED ", 4)), 9)))", LAYER, false);
     expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@-1(Pow(y, 2)), 0.001)))))", RMS, false);
     expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@1(Pow(x, 2)), 0.001)))))", RMS, false);

@@ -279,6 +279,39 @@ TEST(graph__edits_reach_captures)
     graph_free(g);
 }
 
+TEST(graph__unused_values_are_dropped)
+{
+    graph *g = make_with_subgraph();
+    tensor *t = numbers(1, 2);
+    value_id x = graph_find_value(g, "x"), a = graph_find_value(g, "a"), w, kept;
+    (void)add_input(g, "unused");
+    assert_ok(graph_add_constant(g, "w", t, &w));
+    assert_ok(graph_add_constant(g, "kept", t, &kept));
+    const value_id b = add_node(g, "Add", "b", 2, (value_id[]){a, kept});
+    assert_ok(graph_add_output(g, b));
+    assert_ok(graph_replace_uses(g, a, x));
+    graph_remove_node(g, g->values[a].producer);
+    assert_ok(graph_compact(g));
+    const size_t n_values = g->n_values;
+    assert_ok(graph_drop_values(g));
+    assert_int_equal(g->n_values, n_values - 2); /* a and w */
+    assert_int_equal(graph_find_value(g, "a"), VALUE_NONE);
+    assert_int_equal(graph_find_value(g, "w"), VALUE_NONE);
+    x = graph_find_value(g, "x");
+    assert_int_equal(g->inputs[0], x);
+    assert_string_equal(g->values[graph_find_value(g, "unused")].name, "unused");
+    assert_int_equal(g->inputs[1], graph_find_value(g, "unused"));
+    const node *sum = &g->nodes[g->values[graph_find_value(g, "b")].producer];
+    assert_int_equal(sum->inputs[0], x);
+    assert_int_equal(sum->inputs[1], graph_find_value(g, "kept"));
+    const node *branch = &g->nodes[g->values[graph_find_value(g, "y")].producer];
+    assert_int_equal(node_attribute(branch, "b")->as.graph->values[0].outer, x);
+    assert_ok(graph_check(g));
+    graph_free(g);
+    assert_false(refcount_is_shared(&t->refs));
+    tensor_free(t);
+}
+
 /* Checks, on a chain whose values are also all inputs of one node, that the time of replacing every
  * value is that of the uses: by counting them. */
 TEST(graph__replacing_uses_visits_no_others)

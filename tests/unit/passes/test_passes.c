@@ -58,6 +58,20 @@ TEST(passes__identity_is_bypassed_but_outputs_stay)
     graph_free(g);
 }
 
+TEST(passes__casts_to_the_same_dtype_are_bypassed)
+{
+    pass_case m = pass_case_start();
+    value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
+    value_id a = pass_case_node(&m, "Cast", 1, &x, "a");
+    assert_ok(node_set_int(m.graph, pass_case_last(&m), "to", CLG_FLOAT32));
+    value_id b = pass_case_node(&m, "Relu", 1, &a, "b"), c = pass_case_node(&m, "Cast", 1, &b, "c");
+    assert_ok(node_set_int(m.graph, pass_case_last(&m), "to", CLG_INT32));
+    graph *g = pass_case_run_only(&m, c, "identity");
+    assert_int_equal(pass_case_count(g, "Cast"), 1);
+    assert_true(pass_case_find(g, "Relu")->inputs[0] == g->inputs[0]);
+    graph_free(g);
+}
+
 /* ---- Concat ---------------------------------------------------------------------------------- */
 
 TEST(passes__concat_begins_with_an_earlier_one)

@@ -10,6 +10,7 @@
 
 #include "base/strbuf.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,40 @@ TEST(memo__steps_are_shared)
     assert_int_equal(b->output_bytes[1], 8 * sizeof(float));
     plan_free(first);
     plan_memo_free(memo); /* the plan keeps its steps */
+    k.c.memo = NULL;
+    plan_case_check(&k, NULL, NULL);
+    plan_case_end(&k);
+}
+
+/* Three layers of two nodes that are alike but for their inputs' shapes: of each of the two, only
+ * that of the first layer is lowered. */
+TEST(memo__layers_have_the_steps_of_the_first)
+{
+    plan_case k;
+    plan_memo *memo;
+    plan_case_start(&k, CLG_KERNELS_SIMD);
+    for (int layer = 0; layer < 3; layer++) {
+        char name[2][8];
+        (void)snprintf(name[0], sizeof name[0], "a%d", layer);
+        (void)snprintf(name[1], sizeof name[1], "b%d", layer);
+        const value_id a = plan_case_input(&k, name[0], CLG_FLOAT32, 2, (int64_t[]){5, 3}),
+                       b = plan_case_input(&k, name[1], CLG_FLOAT32, 2, (int64_t[]){5, 4});
+        plan_case_output(&k, plan_case_node(&k, "Tanh", 1, &a));
+        plan_case_output(&k, plan_case_node(&k, "Tanh", 1, &b));
+    }
+    plan_case_ready(&k);
+    assert_ok(plan_memo_create(k.graph, &memo));
+    k.c.memo = memo;
+    for (int64_t length = 5; length < 8; length++) {
+        for (size_t i = 0; i < 6; i++) k.inputs[i].dims.dims[0] = length;
+        plan_case_plan(&k);
+        const plan_segment *root = k.plan->root;
+        assert_int_equal(root->n_steps, 6);
+        for (size_t i = 2; i < 6; i++)
+            assert_ptr_equal(root->steps[i].what, root->steps[i - 2].what);
+        assert_ptr_not_equal(root->steps[0].what, root->steps[1].what);
+    }
+    plan_memo_free(memo);
     k.c.memo = NULL;
     plan_case_check(&k, NULL, NULL);
     plan_case_end(&k);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Deletes the values of a graph that nothing defines or nobody uses, of which passes leave many.
+ */
+#include "graph/graph_internal.h"
+
+static void mark(void *user, value_id v) { ((bool *)user)[v] = true; }
+
+/* Marks the values to keep: those that are used, inputs, outputs of the graph and of nodes. */
+static void mark_kept(const graph *g, bool *kept)
+{
+    for (size_t i = 0; i < g->n_inputs; i++) kept[g->inputs[i]] = true;
+    for (size_t i = 0; i < g->n_outputs; i++) kept[g->outputs[i]] = true;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const node *n = &g->nodes[i];
+        if (n->removed) continue;
+        node_visit_uses(n, mark, kept);
+        for (size_t k = 0; k < n->n_outputs; k++)
+            if (n->outputs[k] != VALUE_NONE) kept[n->outputs[k]] = true;
+    }
+}
+
+/* Adds the names of the values that stay to a new table. */
+static clg_status name_kept(const graph *g, const bool *kept, const value_id *ids,
+                            hash_map *out_names)
+{
+    for (value_id v = 0; v < g->n_values; v++)
+        if (kept[v] && g->values[v].name[0] && graph_find_value(g, g->values[v].name) == v)
+            CLG_TRY(hash_map_set_string(out_names, g->values[v].name, ids[v]));
+    return CLG_OK;
+}
+
+static void renumber(value_id *list, size_t n, const value_id *ids)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] != VALUE_NONE) list[i] = ids[list[i]];
+}
+
+/* Exchanges the ids in nodes, and in the captures of their subgraphs. */
+static void renumber_nodes(const graph *g, const value_id *ids)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        node *n = &g->nodes[i];
+        if (n->removed) continue;
+        renumber(n->inputs, n->n_inputs, ids);
+        renumber(n->outputs, n->n_outputs, ids);
+        for (size_t k = 0; k < n->n_attributes; k++) {
+            if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
+            graph *sub = n->attributes[k].as.graph;
+            for (size_t v = 0; v < sub->n_values; v++)
+                if (sub->values[v].is_outer) renumber(&sub->values[v].outer, 1, ids);
+        }
+    }
+}
+
+clg_status graph_drop_values(graph *g)
+{
+    hash_map names = {0};
+    bool *kept = memory_zalloc(g->n_values + 1, sizeof *kept);
+    value_id *ids = memory_zalloc(g->n_values + 1, sizeof *ids);
+    clg_status status = kept && ids ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) {
+        value_id next = 0;
+        mark_kept(g, kept);
+        for (value_id v = 0; v < g->n_values; v++) ids[v] = kept[v] ? next++ : VALUE_NONE;
+        status = name_kept(g, kept, ids, &names);
+    }
+    if (status == CLG_OK) {
+        size_t n = 0;
+        graph_drop_uses(g);
+        renumber_nodes(g, ids);
+        renumber(g->inputs, g->n_inputs, ids);
+        renumber(g->outputs, g->n_outputs, ids);
+        for (value_id v = 0; v < g->n_values; v++) {
+            if (kept[v])
+                g->values[n++] = g->values[v];
+            else
+                tensor_free(g->values[v].constant);
+        }
+        g->n_values = n;
+        const hash_map before = g->names;
+        g->names = names;
+        names = before;
+    }
+    hash_map_deinit(&names);
+    memory_free(kept);
+    memory_free(ids);
+    return status;
+}
