@@ -2,9 +2,9 @@
  *
  * Fuses softmax(scale * q k^T + mask) v, which exporters write as several nodes, into Attention
  * (ONNX 23), which never stores the matrix of scores. q, k, v are [batch, heads, positions, d] or
- * [batch * heads, positions, d]; in the latter case, the batch counts as heads. Attention gets
- * [batch, positions, heads * d]: towards this layout the exporters' transposes cancel out, and
- * nothing is copied.
+ * [batch * heads, positions, d]; in the latter case, the batch counts as heads, or, if their number
+ * is open, the heads as batch. Attention gets [batch, positions, heads * d]: towards this layout
+ * the exporters' transposes cancel out, and nothing is copied.
  */
 #include "passes/pattern.h"
 
@@ -41,6 +41,7 @@ typedef struct attention_match {
     value_id q, t, v, mask;
     int rank;
     int64_t heads, dv;
+    bool heads_are_batch; /* of rank 3: their number is open, q and v have Attention's layout */
 } attention_match;
 
 static const shape *dims_of(const attention_match *a, value_id v)
@@ -71,7 +72,8 @@ static bool shapes_fit(attention_match *a)
     a->rank = q->rank;
     a->heads = q->dims[head];
     a->dv = v->dims[last];
-    if (a->heads < 1 || a->heads > INT32_MAX) return false;
+    a->heads_are_batch = a->rank == 3 && a->heads == DIM_UNKNOWN;
+    if (!a->heads_are_batch && (a->heads < 1 || a->heads > INT32_MAX)) return false;
     if (t->dims[head] != a->heads || v->dims[head] != a->heads) return false;
     if (q->dims[last] < 1 || q->dims[last] > MAX_HEAD || t->dims[last - 1] != q->dims[last])
         return false;
@@ -88,6 +90,8 @@ static bool mask_fits(const attention_match *a)
     scores.dims[a->rank - 1] = dims_of(a, a->t)->dims[a->rank - 1];
     if (m->dtype != a->info->facts[a->q].dtype || m->dims.rank < 1 || m->dims.rank > a->rank)
         return false;
+    if (a->heads_are_batch && m->dims.rank == 3 && m->dims.dims[0] != 1)
+        return false; /* its first dimension would be that of heads */
     for (int i = 0; i < m->dims.rank; i++) {
         const int64_t here = m->dims.dims[i];
         if (here != 1 && !agree(here, scores.dims[a->rank - m->dims.rank + i])) return false;
@@ -164,6 +168,24 @@ static double scale_of(const attention_match *a, const attention_pattern *p)
     return 1;
 }
 
+static clg_status set_attributes(const attention_match *a, node_id n, int64_t heads,
+                                 const attention_pattern *p)
+{
+    CLG_TRY(node_set_int(a->graph, n, "q_num_heads", heads));
+    CLG_TRY(node_set_int(a->graph, n, "kv_num_heads", heads));
+    return node_set_float(a->graph, n, "scale", (float)scale_of(a, p));
+}
+
+/* Turns the pattern's last node into Attention of one head. */
+static clg_status become_one_head(const attention_match *a, node_id n, const attention_pattern *p)
+{
+    value_id inputs[4] = {a->q, VALUE_NONE, a->v, a->mask};
+    CLG_TRY(transpose(a->graph, a->t, 3, (const int64_t[]){0, 2, 1}, &inputs[1]));
+    CLG_TRY(
+        rewrite_become(a->graph, n, "", "Attention", 23, a->mask == VALUE_NONE ? 3 : 4, inputs));
+    return set_attributes(a, n, 1, p);
+}
+
 /* Adds the Attention node, and turns the pattern's last node into the transpose of its result to
  * the original shape. */
 static clg_status become(attention_match *a, node_id n, const attention_pattern *p)
@@ -181,9 +203,7 @@ static clg_status become(attention_match *a, node_id n, const attention_pattern 
     g->nodes[attention].opset = 23;
     g->nodes[attention].name = g->nodes[n].name;
     g->nodes[attention].label = g->nodes[n].label;
-    CLG_TRY(node_set_int(g, attention, "q_num_heads", a->heads));
-    CLG_TRY(node_set_int(g, attention, "kv_num_heads", a->heads));
-    CLG_TRY(node_set_float(g, attention, "scale", (float)scale_of(a, p)));
+    CLG_TRY(set_attributes(a, attention, a->heads, p));
     CLG_TRY(a->rank == 4 ? reshape(g, y, 4, (int64_t[]){0, 0, a->heads, -1}, &split)
                          : reshape(g, y, 3, (int64_t[]){-1, a->heads, a->dv}, &split));
     CLG_TRY(rewrite_become(g, n, "", "Transpose", 13, 1, &split));
@@ -196,7 +216,9 @@ static clg_status recognise(attention_match *a, node_id n)
         if (!pattern_find(a->info, patterns[i].pattern, n, &a->match)) continue;
         const clg_dtype dtype = a->info->facts[pattern_value(&a->match, 'q')].dtype;
         if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16) continue;
-        if (fits(a)) return become(a, n, &patterns[i]);
+        if (!fits(a)) continue;
+        return a->heads_are_batch ? become_one_head(a, n, &patterns[i])
+                                  : become(a, n, &patterns[i]);
     }
     return CLG_OK;
 }

@@ -87,23 +87,33 @@ static bool has_dims(const shape_terms *s, value_id x, value_id y)
 
 /* ---- Reshape --------------------------------------------------------------------------------- */
 
-/* Finds what a Reshape may request without shape arithmetic: numbers, and 0 where it keeps a
- * dimension. Returns false if that is not enough. */
-static bool find_request(const shaping *p, const node *n, int64_t *out_request)
+/* Finds what a Reshape may request without shape arithmetic, for the dimensions that its result has:
+ * numbers, 0 where it keeps a dimension, and -1 for one that follows from the others. Returns false
+ * if that is not enough. */
+static bool find_request(shaping *p, const node *n, int64_t *out_request)
 {
-    const shape_terms *s = &p->shapes;
-    const value_terms *x = &s->values[n->inputs[0]], *to = &s->values[n->inputs[1]];
-    const int rank = s->info.facts[n->inputs[0]].dims.rank;
-    if (!x->dims || !to->elements || to->n_elements > CLG_MAX_RANK) return false;
-    for (size_t i = 0; i < to->n_elements; i++) {
-        if (size_terms_is_number(&s->terms, to->elements[i], &out_request[i])) continue;
-        if ((int)i >= rank || to->elements[i] != x->dims[i]) return false;
-        out_request[i] = 0;
+    shape_terms *s = &p->shapes;
+    const value_terms *x = &s->values[n->inputs[0]], *y = &s->values[n->outputs[0]];
+    const int rank_x = s->info.facts[n->inputs[0]].dims.rank,
+              rank = s->info.facts[n->outputs[0]].dims.rank;
+    int64_t element;
+    int open = -1;
+    if (!x->dims || !y->dims) return false;
+    for (int i = 0; i < rank; i++) {
+        if (shape_terms_dim_is(s, n->outputs[0], i, &out_request[i]) && out_request[i] > 0)
+            continue;
+        const bool keeps = i < rank_x && y->dims[i] == x->dims[i];
+        if (!keeps && open >= 0) return false;
+        if (!keeps) open = i;
+        out_request[i] = keeps ? 0 : -1;
     }
-    return true;
+    if (open < 0) return true;
+    if (shape_terms_element_is(s, n->inputs[1], (size_t)open, &element)) return element == -1;
+    const size_term unlike = size_terms_dim(&s->terms, n->outputs[0], CLG_MAX_RANK);
+    return shape_rules_left(s, n->inputs[0], y->dims, rank, open, unlike) == y->dims[open];
 }
 
-static clg_status rewrite_reshape(const shaping *p, node_id id)
+static clg_status rewrite_reshape(shaping *p, node_id id)
 {
     const node *n = &p->graph->nodes[id];
     int64_t request[CLG_MAX_RANK];
@@ -114,7 +124,8 @@ static clg_status rewrite_reshape(const shaping *p, node_id id)
         p->shapes.info.facts[n->inputs[1]].known)
         return CLG_OK;
     if (!find_request(p, n, request)) return CLG_OK;
-    CLG_TRY(graph_add_ints(p->graph, p->shapes.values[n->inputs[1]].n_elements, request, &to));
+    const size_t rank = (size_t)p->shapes.info.facts[n->outputs[0]].dims.rank;
+    CLG_TRY(graph_add_ints(p->graph, rank, request, &to));
     graph_set_input(p->graph, id, 1, to);
     return CLG_OK;
 }

@@ -281,13 +281,13 @@ static bool divide(size_product *p, size_term term)
     return false;
 }
 
-/* Returns the dimension that a Reshape computes: those of x without the other requested ones, `to`
- * but for axis `open`. Returns `otherwise` where it is not a number or a multiple of a term. */
-static size_term find_left(shape_terms *s, const value_terms *x, int rank_x, const size_term *to,
-                           int rank, int open, size_term otherwise)
+size_term shape_rules_left(shape_terms *s, value_id v, const size_term *to, int rank, int open,
+                           size_term otherwise)
 {
     size_product given = {.number = 1}, requested = {.number = 1};
-    for (int i = 0; i < rank_x; i++) multiply(s, &given, x->dims[i]);
+    const value_terms *x = &s->values[v];
+    if (!x->dims) return otherwise;
+    for (int i = 0; i < rank_of(s, v); i++) multiply(s, &given, x->dims[i]);
     for (int i = 0; i < rank; i++)
         if (i != open) multiply(s, &requested, to[i]);
     for (size_t i = 0; i < requested.n; i++)
@@ -318,8 +318,7 @@ static void dims_reshape(shape_terms *s, const node *n, size_t o, int rank, size
         else if (is_number && copies && x->dims && i < rank_of(s, n->inputs[0]))
             dims[i] = x->dims[i];
     }
-    if (open >= 0 && x->dims)
-        dims[open] = find_left(s, x, rank_of(s, n->inputs[0]), dims, rank, open, dims[open]);
+    if (open >= 0) dims[open] = shape_rules_left(s, n->inputs[0], dims, rank, open, dims[open]);
 }
 
 static void dims_reduce(shape_terms *s, const node *n, size_t o, int rank, size_term *dims)

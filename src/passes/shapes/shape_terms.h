@@ -38,5 +38,9 @@ bool shape_terms_element_is(const shape_terms *s, value_id v, size_t i, int64_t 
  * preset: what is inferred, or else a term that is equal to itself only. */
 void shape_rules_dims(shape_terms *s, const node *n, size_t o, size_term *dims);
 void shape_rules_elements(shape_terms *s, const node *n, size_t n_elements, size_term *elements);
+/* Returns dimension `open` of a Reshape of v to these dimensions, which is what the others leave: a
+ * number, or a multiple of a term. Returns `otherwise` where it is not known to be one. */
+size_term shape_rules_left(shape_terms *s, value_id v, const size_term *to, int rank, int open,
+                           size_term otherwise);
 
 #endif
