@@ -55,17 +55,19 @@ chroot_make() { # SUITE FOLDER [ARCHITECTURE]
   cp /etc/resolv.conf "$folder/etc/resolv.conf"
 }
 
-# Mounts what programs need: /proc, /sys, /dev/shm. To be undone by chroot_unmount, also by a trap.
+# Mounts what programs need: /proc, /sys, /dev/shm, terminals. To be undone by chroot_unmount, also by
+# a trap.
 chroot_mount() { # FOLDER
-  mkdir -p "$1/dev/shm"
+  mkdir -p "$1/dev/shm" "$1/dev/pts"
   mountpoint -q "$1/proc" || mount -t proc proc "$1/proc"
   mountpoint -q "$1/sys" || mount -t sysfs -o ro sysfs "$1/sys"
   mountpoint -q "$1/dev/shm" || mount -t tmpfs tmpfs "$1/dev/shm"
+  mountpoint -q "$1/dev/pts" || mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
 }
 
 chroot_unmount() { # FOLDER
   local point
-  for point in dev/shm sys proc; do
+  for point in dev/pts dev/shm sys proc; do
     if mountpoint -q "$1/$point"; then umount "$1/$point"; fi
   done
 }

@@ -118,8 +118,7 @@ clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b)
     const uint64_t serial = b ? ocl_buffer_serial(b) : 0;
     cl_mem memory = b ? ocl_buffer_handle(b) : NULL;
     if (kernel_args_has_buffer(&k->args, index, serial)) return CLG_OK;
-    CLG_TRY(kernel_args_set_buffer(&k->args, index, b, b ? ocl_buffer_size(b) : 0, NULL));
-    kernel_args_set_serial(&k->args, index, serial);
+    CLG_TRY(kernel_args_set_buffer(&k->args, index, b, serial, b ? ocl_buffer_size(b) : 0, NULL));
     return set_or_forget(k, index, sizeof memory, &memory);
 }
 

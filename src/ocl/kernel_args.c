@@ -44,7 +44,7 @@ clg_status kernel_args_set_value(kernel_args *args, size_t index, size_t size_by
 }
 
 clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *buffer,
-                                  size_t size_bytes, const void *content)
+                                  uint64_t serial, size_t size_bytes, const void *content)
 {
     CLG_TRY(reserve(args, index));
     kernel_arg *arg = &args->items[index];
@@ -53,13 +53,8 @@ clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *b
     arg->size_bytes = size_bytes;
     arg->has_content = content != NULL;
     arg->buffer = buffer;
-    arg->serial = 0;
+    arg->serial = serial;
     return CLG_OK;
-}
-
-void kernel_args_set_serial(kernel_args *args, size_t index, uint64_t serial)
-{
-    args->items[index].serial = serial;
 }
 
 void kernel_args_unset(kernel_args *args, size_t index)

@@ -38,11 +38,9 @@ typedef struct kernel_args {
 clg_status kernel_args_set_value(kernel_args *args, size_t index, size_t size_bytes,
                                  const void *data);
 /* Records a buffer argument. `buffer` only identifies it: distinct buffers have distinct pointers.
- * content: its initial data, copied; NULL: zeros. */
+ * serial: its serial number; 0: it has none. content: its initial data, copied; NULL: zeros. */
 clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *buffer,
-                                  size_t size_bytes, const void *content);
-/* Records the serial number of a buffer argument that was just recorded. */
-void kernel_args_set_serial(kernel_args *args, size_t index, uint64_t serial);
+                                  uint64_t serial, size_t size_bytes, const void *content);
 /* Forgets an argument. */
 void kernel_args_unset(kernel_args *args, size_t index);
 /* Return whether the argument is this value, or the buffer of this serial number, not 0. */

@@ -240,8 +240,8 @@ static clg_status compute_in_helper(ocl_context *ocl, const strbuf *source, floa
                               .launch = {1, one_group, {N_VALUES, 1, 1}, {N_VALUES, 1, 1}},
                               .content_arg = 1};
     helper_reply reply = {0};
-    clg_status status = kernel_args_set_buffer(&request.args, 0, &request, n_bytes, y);
-    if (status == CLG_OK) status = kernel_args_set_buffer(&request.args, 1, y, n_bytes, NULL);
+    clg_status status = kernel_args_set_buffer(&request.args, 0, &request, 0, n_bytes, y);
+    if (status == CLG_OK) status = kernel_args_set_buffer(&request.args, 1, y, 0, n_bytes, NULL);
     if (status == CLG_OK) status = request_twice(ocl, &request, &reply);
     *out_outcome = reply.outcome;
     if (status == CLG_OK && reply.outcome == HELPER_DONE && reply.content_bytes == n_bytes)

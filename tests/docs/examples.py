@@ -135,11 +135,11 @@ def python_with(module):
     return None
 
 
-def python_where(needed):
+def python_where(needed, root):
     """Returns the Python of a block that needs a program, a file or "module NAME"; None without."""
     if needed.startswith("module "):
         return python_with(needed.split()[1])
-    return sys.executable if shutil.which(needed) or os.path.exists(needed) else None
+    return sys.executable if shutil.which(needed) or (root / needed).exists() else None
 
 
 # ---- output --------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Runner:
         if page not in self.prepared:
             folder = self.work / page
             folder.mkdir()
-            for name in ("tools", "tests", "examples", "python"):
+            for name in ("tools", "tests", "examples", "python", "include"):
                 (folder / name).symlink_to(self.root / name)
             (folder / "build").symlink_to(self.build)
             files = [sys.executable, str(HERE / "contexts" / "files.py"), page]
@@ -349,7 +349,7 @@ class Runner:
                 raise Failure("norun without a reason")
             return "norun"
         needed = block.directives.get("needs")
-        python = python_where(needed) if needed else sys.executable
+        python = python_where(needed, self.root) if needed else sys.executable
         if not python:
             print(f"{block}: {needed} is not installed: not run")
             return "absent"

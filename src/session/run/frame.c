@@ -199,7 +199,15 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
     return CLG_OK;
 }
 
-/* Sets the kernel arguments of a segment's steps that changed since the last time. */
+/* Returns whether one of n buffers is not where it was. */
+static bool are_others(const bound_buffer *buffers, const bound_buffer *before, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (buffers[i].stamp != before[i].stamp) return true;
+    return false;
+}
+
+/* Sets the kernel arguments of a segment's steps whose buffers changed since the last time. */
 static clg_status bind_steps(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
@@ -212,10 +220,10 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
         CLG_TRY(cancel_check("the run"));
         for (uint32_t b = 0; b < s->n_buffers; b++)
             CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
-        if (prepared->kernels[i])
-            CLG_TRY(launch_set_args(prepared->kernels[i], s->what, fresh,
-                                    first ? NULL : &prepared->bound[at], f->fault,
-                                    (int32_t)s->node));
+        if (prepared->kernels[i] &&
+            (first || are_others(fresh, &prepared->bound[at], s->n_buffers)))
+            CLG_TRY(
+                launch_set_args(prepared->kernels[i], s->what, fresh, f->fault, (int32_t)s->node));
         if (s->n_buffers) memcpy(&prepared->bound[at], fresh, s->n_buffers * sizeof *fresh);
         at += s->n_buffers;
     }

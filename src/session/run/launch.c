@@ -10,90 +10,76 @@
 #include <string.h>
 
 /* Passes a step's arguments: one by one to the kernel; or, for a kernel with packed arguments
- * (kernel_ref.packed), collects the scalars, which pass_last passes as one argument if any
- * changed. */
+ * (kernel_ref.packed), collects the scalars, which pass_last passes as one argument. The kernel
+ * itself skips those that it has. */
 typedef struct passing {
     ocl_kernel *kernel;
-    bool packed, is_any_new;
+    bool packed;
     uint32_t index, n;
     int64_t scalars[2 * STEP_MAX_ARGS];
 } passing;
 
-static clg_status pass_buffer(passing *p, bool is_new, ocl_buffer *b)
+static clg_status pass_buffer(passing *p, ocl_buffer *b)
 {
-    const uint32_t index = p->index++;
-    return is_new ? ocl_kernel_set_buffer(p->kernel, index, b) : CLG_OK;
+    return ocl_kernel_set_buffer(p->kernel, p->index++, b);
 }
 
-/* Passes a scalar: `data` in the size that the kernel declares or, if packed, as 64 bits (wide).
- * is_new: it differs from the previous launch. */
-static clg_status pass_number(passing *p, bool is_new, size_t size_bytes, const void *data,
-                              int64_t wide)
+/* Passes a scalar: `data` in the size that the kernel declares or, if packed, as 64 bits (wide). */
+static clg_status pass_number(passing *p, size_t size_bytes, const void *data, int64_t wide)
 {
-    if (p->packed) {
-        p->scalars[p->n++] = wide;
-        p->is_any_new = p->is_any_new || is_new;
-        return CLG_OK;
-    }
-    const uint32_t index = p->index++;
-    return is_new ? ocl_kernel_set_bytes(p->kernel, index, size_bytes, data) : CLG_OK;
+    if (!p->packed) return ocl_kernel_set_bytes(p->kernel, p->index++, size_bytes, data);
+    p->scalars[p->n++] = wide;
+    return CLG_OK;
 }
 
-static clg_status pass_int(passing *p, bool is_new, int32_t value)
+static clg_status pass_int(passing *p, int32_t value)
 {
-    return pass_number(p, is_new, sizeof value, &value, value);
+    return pass_number(p, sizeof value, &value, value);
 }
 
-static clg_status pass_long(passing *p, bool is_new, int64_t value)
+static clg_status pass_long(passing *p, int64_t value)
 {
-    return pass_number(p, is_new, sizeof value, &value, value);
+    return pass_number(p, sizeof value, &value, value);
 }
 
-static clg_status pass_float(passing *p, bool is_new, float value)
+static clg_status pass_float(passing *p, float value)
 {
     int32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    return pass_number(p, is_new, sizeof value, &value, bits);
+    return pass_number(p, sizeof value, &value, bits);
 }
 
 static clg_status pass_last(passing *p)
 {
-    if (!p->packed || !p->is_any_new) return CLG_OK;
+    if (!p->packed) return CLG_OK;
     return ocl_kernel_set_bytes(p->kernel, p->index, p->n * sizeof *p->scalars, p->scalars);
 }
 
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
-                           const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node)
+                           ocl_buffer *fault, int32_t fault_node)
 {
     passing p = {.kernel = k, .packed = s->kernel.packed != NULL};
-    const bool first = !previous;
     const uint64_t no_key = 0;
-    uint32_t n_buffers = 0;
     for (uint32_t i = 0; i < s->n_args; i++) {
         const step_arg *a = &s->args[i];
         switch (a->kind) {
-        case ARG_BUFFER: {
-            const bound_buffer *b = &buffers[n_buffers];
-            const bool is_new = first || previous[n_buffers].stamp != b->stamp;
-            CLG_TRY(pass_buffer(&p, is_new, b->buffer));
-            CLG_TRY(pass_long(&p, is_new, b->offset_bytes / (int64_t)dtype_size(a->dtype)));
-            n_buffers++;
+        case ARG_BUFFER:
+            CLG_TRY(pass_buffer(&p, buffers->buffer));
+            CLG_TRY(pass_long(&p, buffers->offset_bytes / (int64_t)dtype_size(a->dtype)));
+            buffers++;
             break;
-        }
         case ARG_FAULT:
-            CLG_TRY(pass_buffer(&p, first, fault));
-            CLG_TRY(pass_int(&p, first, FAULT_CODE(fault_node, a->as.i)));
+            CLG_TRY(pass_buffer(&p, fault));
+            CLG_TRY(pass_int(&p, FAULT_CODE(fault_node, a->as.i)));
             break;
-        case ARG_INT: CLG_TRY(pass_int(&p, first, a->as.i)); break;
-        case ARG_LONG: CLG_TRY(pass_long(&p, first, a->as.l)); break;
-        case ARG_FLOAT: CLG_TRY(pass_float(&p, first, a->as.f)); break;
+        case ARG_INT: CLG_TRY(pass_int(&p, a->as.i)); break;
+        case ARG_LONG: CLG_TRY(pass_long(&p, a->as.l)); break;
+        case ARG_FLOAT: CLG_TRY(pass_float(&p, a->as.f)); break;
         case ARG_LOCAL: /* never packed */
-            if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, a->as.bytes, NULL));
-            p.index++;
+            CLG_TRY(ocl_kernel_set_bytes(k, p.index++, a->as.bytes, NULL));
             break;
         case ARG_KEY: /* set before each launch by launch_set_key; never packed */
-            if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, sizeof no_key, &no_key));
-            p.index++;
+            CLG_TRY(ocl_kernel_set_bytes(k, p.index++, sizeof no_key, &no_key));
             break;
         }
     }
@@ -199,7 +185,7 @@ static clg_status make_draft(device_context *context, const step *s, const bound
                              ocl_buffer *fault, ocl_kernel **out_kernel)
 {
     CLG_TRY(ocl_kernel_create_draft(context->ocl, &s->kernel, out_kernel));
-    const clg_status status = launch_set_args(*out_kernel, s, buffers, NULL, fault, 0);
+    const clg_status status = launch_set_args(*out_kernel, s, buffers, fault, 0);
     if (status == CLG_OK) return CLG_OK;
     ocl_kernel_free(*out_kernel);
     *out_kernel = NULL;

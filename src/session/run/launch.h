@@ -16,11 +16,10 @@ typedef struct bound_buffer {
     uint64_t stamp; /* frame_memory.stamp when it was set; compared to detect changes */
 } bound_buffer;
 
-/* Sets the arguments of a kernel step. previous: the buffers of the last call, so that only changed
- * arguments are set; NULL: sets all. fault, fault_node: the buffer and the node number for steps
+/* Sets the arguments of a kernel step. fault, fault_node: the buffer and the node number for steps
  * that report faults. */
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
-                           const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node);
+                           ocl_buffer *fault, int32_t fault_node);
 /* Sets the random key of the next launch of a step that draws random numbers; `number` must be
  * unique to the launch. */
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);

@@ -72,9 +72,9 @@ static void make_request(const char *name, strbuf *t, bool has_gemm)
     fuzz_require(kernel_args_set_value(&r.args, 0, sizeof number, &number) == CLG_OK);
     /* The address identifies the buffer: any constant keeps the file the same. */
     const void *const buffer = (const void *)(uintptr_t)4096; // NOLINT(performance-no-int-to-ptr)
-    fuzz_require(kernel_args_set_buffer(&r.args, 1, buffer, 4, "abc") == CLG_OK);
+    fuzz_require(kernel_args_set_buffer(&r.args, 1, buffer, 0, 4, "abc") == CLG_OK);
     fuzz_require(kernel_args_set_value(&r.args, 2, 256, NULL) == CLG_OK);
-    fuzz_require(kernel_args_set_buffer(&r.args, 3, buffer, 64, NULL) == CLG_OK);
+    fuzz_require(kernel_args_set_buffer(&r.args, 3, buffer, 0, 64, NULL) == CLG_OK);
     helper_write_request(t, &r);
     kernel_args_deinit(&r.args);
     message(name, 1, t);

@@ -46,10 +46,10 @@ static void make_request(helper_request *r)
                           .launch = {2, true, {64, 32, 1}, {8, 4, 1}, {0, 16, 0}},
                           .content_arg = HELPER_NO_ARG,
                           .wants_binary = true};
-    assert_ok(kernel_args_set_buffer(&r->args, 0, r, 4096, NULL));
+    assert_ok(kernel_args_set_buffer(&r->args, 0, r, 0, 4096, NULL));
     assert_ok(kernel_args_set_value(&r->args, 1, sizeof number, &number));
     assert_ok(kernel_args_set_value(&r->args, 3, 256, NULL));
-    assert_ok(kernel_args_set_buffer(&r->args, 4, r, 4, "abc"));
+    assert_ok(kernel_args_set_buffer(&r->args, 4, r, 0, 4, "abc"));
 }
 
 TEST(message__request)

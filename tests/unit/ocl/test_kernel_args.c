@@ -40,15 +40,15 @@ TEST(kernel_args__buffers_are_compared_by_serial_number)
 {
     kernel_args args = {0};
     const int at = 0; /* an address */
-    assert_ok(kernel_args_set_buffer(&args, 0, &at, 64, NULL));
+    assert_ok(kernel_args_set_buffer(&args, 0, &at, 0, 64, NULL));
     assert_false(kernel_args_has_buffer(&args, 0, 0)); /* no number: set again */
-    kernel_args_set_serial(&args, 0, 3);
+    assert_ok(kernel_args_set_buffer(&args, 0, &at, 3, 64, NULL));
     assert_true(kernel_args_has_buffer(&args, 0, 3));
     assert_false(kernel_args_has_buffer(&args, 0, 4)); /* another buffer at this address */
     assert_false(kernel_args_has_buffer(&args, 1, 3));
-    assert_ok(kernel_args_set_buffer(&args, 0, &at, 64, NULL));
+    assert_ok(kernel_args_set_buffer(&args, 0, &at, 0, 64, NULL));
     assert_false(kernel_args_has_buffer(&args, 0, 3));
-    kernel_args_set_serial(&args, 0, 3);
+    assert_ok(kernel_args_set_buffer(&args, 0, &at, 3, 64, NULL));
     assert_ok(kernel_args_set_value(&args, 0, sizeof at, &at));
     assert_false(kernel_args_has_buffer(&args, 0, 3));
     kernel_args_deinit(&args);
