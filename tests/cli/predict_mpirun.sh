@@ -10,7 +10,9 @@ if ! mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
   echo "skipped: there is no mpirun of Open MPI (tools/packages.sh has it in the group test)" >&3
   exit 77
 fi
-library=$CLG_BUILD_DIR/tests/libraries/system_faults.so
+library=system_faults.so
+LD_LIBRARY_PATH=$(libraries)
+export LD_LIBRARY_PATH
 if grep -qE '^CLG_SANITIZE:[A-Z]+=(ON|thread)$' "$CLG_BUILD_DIR/CMakeCache.txt"; then
   echo "skipped: the sanitizer's library must be loaded first" >&3
   exit 77

@@ -67,6 +67,10 @@ bench_figures() {
 # Sizes as text, which differ between devices.
 size_figures() { sed -E 's/[0-9.]+ [kMG]?B/N B/'; }
 
+# What LD_LIBRARY_PATH must be for LD_PRELOAD to have a library of the tests by its name: LD_PRELOAD
+# is divided at spaces, which a path may have.
+libraries() { echo "$CLG_BUILD_DIR/tests/libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; }
+
 # json_numbers KEY [FILE]: the numbers of a key, of JSON with at most one such key a line.
 json_numbers() { sed -nE "s/.*\"$1\": ?(-?[0-9][0-9.e+-]*).*/\1/p" "${@:2}"; }
 

@@ -8,7 +8,9 @@
 # ctest: label slow timeout 900
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-library=$CLG_BUILD_DIR/tests/libraries/system_faults.so
+library=system_faults.so
+LD_LIBRARY_PATH=$(libraries)
+export LD_LIBRARY_PATH
 if grep -qE '^CLG_SANITIZE:[A-Z]+=(ON|thread)$' "$CLG_BUILD_DIR/CMakeCache.txt"; then
   echo "skipped: the sanitizer's library must be loaded first" >&3
   exit 77

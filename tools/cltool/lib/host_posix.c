@@ -16,7 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-char **host_start(char **argv) { return argv; }
+/* Has lines of standard error written whole, so that those of several processes, such as ranks, do
+ * not mix. */
+char **host_start(char **argv)
+{
+    (void)setvbuf(stderr, NULL, _IOLBF, 1 << 12);
+    return argv;
+}
 
 bool host_is_terminal(FILE *stream) { return isatty(fileno(stream)) != 0; }
 
