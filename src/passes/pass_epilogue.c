@@ -5,14 +5,14 @@
  * FusedGemm or FusedMatMul (ops/lowering/epilogue.h). A MatMulNBits takes a bias as its input 5.
  */
 #include "ops/lowering/epilogue.h"
-#include "passes/rewrite.h"
+#include "passes/shapes/shape_terms.h"
 
 #include <string.h>
 
 typedef struct fusion {
-    graph_info *info;
+    const shape_terms *shapes;
+    const graph_info *info; /* of shapes */
     graph *graph;
-    const value_id *batch; /* graph_info_batches */
     node_id target;
     value_id inputs[4]; /* of the fused operator: x, w, bias, residual */
     const char *fused_type;
@@ -68,20 +68,12 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
 
 /* ---- residual -------------------------------------------------------------------------------- */
 
-/* Returns whether the residual has the shape of the result. An unknown first dimension is accepted
- * if both values are known to have the same one. */
+/* Returns whether the residual has the shape of the result, whatever its open dimensions are. */
 static bool residual_fits(const fusion *f, value_id other, value_id product)
 {
     const value_fact *r = &f->info->facts[other], *p = &f->info->facts[product];
-    if (f->info->constant[other] || r->dtype != p->dtype || r->dims.rank < 1 ||
-        r->dims.rank != p->dims.rank)
-        return false;
-    for (int i = 0; i < r->dims.rank; i++) {
-        const int64_t a = r->dims.dims[i], b = p->dims.dims[i];
-        const bool is_same = i == 0 && f->batch[other] == f->batch[product];
-        if (!is_same && (a != b || a == DIM_UNKNOWN)) return false;
-    }
-    return true;
+    return !f->info->constant[other] && r->dtype == p->dtype && r->dims.rank >= 1 &&
+           shape_terms_same_dims(f->shapes, other, product);
 }
 
 /* Fuses one Add into the epilogue if possible, and sets *out_taken to whether it did. */
@@ -180,11 +172,13 @@ static bool is_nbits(const node *n)
 }
 
 /* Makes a bias that is added to a MatMulNBits its input 5. */
-static clg_status fuse_nbits(graph_info *s, node_id target)
+static clg_status fuse_nbits(const shape_terms *shapes, node_id target)
 {
     enum { BIAS = 5 };
+    const graph_info *s = &shapes->info;
     graph *g = s->graph;
-    fusion f = {.info = s, .graph = g, .target = target, .fused_type = "MatMulNBits"};
+    fusion f = {
+        .shapes = shapes, .info = s, .graph = g, .target = target, .fused_type = "MatMulNBits"};
     const node *n = &g->nodes[target];
     const value_id product = n->outputs[0];
     const node_id add = graph_info_only_reader(s, target);
@@ -201,13 +195,14 @@ static clg_status fuse_nbits(graph_info *s, node_id target)
     return rewrite_inputs(g, target, BIAS + 1, inputs);
 }
 
-static clg_status fuse(graph_info *s, const value_id *batch, node_id target)
+static clg_status fuse(const shape_terms *shapes, node_id target)
 {
+    const graph_info *s = &shapes->info;
     graph *g = s->graph;
     const node *n = &g->nodes[target];
-    if (is_nbits(n)) return fuse_nbits(s, target);
+    if (is_nbits(n)) return fuse_nbits(shapes, target);
     fusion f = {
-        .info = s, .graph = g, .batch = batch, .target = target, .fused_type = fused_name(n)};
+        .shapes = shapes, .info = s, .graph = g, .target = target, .fused_type = fused_name(n)};
     if (!f.fused_type || n->n_inputs < 2 || n->n_inputs > 3) return CLG_OK;
     clg_dtype dtype = s->facts[n->outputs[0]].dtype;
     if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16 && dtype != CLG_BFLOAT16) return CLG_OK;
@@ -220,13 +215,11 @@ static clg_status fuse(graph_info *s, const value_id *batch, node_id target)
 clg_status pass_epilogue(graph *g, const pass_options *options)
 {
     (void)options;
-    graph_info s;
-    CLG_TRY(graph_info_make(g, &s));
-    value_id *batch;
-    clg_status status = graph_info_batches(&s, &batch);
-    size_t n_nodes = g->n_nodes;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = fuse(&s, batch, i);
-    memory_free(batch);
-    graph_info_deinit(&s);
+    shape_terms s;
+    const size_t n_nodes = g->n_nodes;
+    CLG_TRY(shape_terms_make(g, &s));
+    clg_status status = CLG_OK;
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = fuse(&s, i);
+    shape_terms_deinit(&s);
     return status;
 }

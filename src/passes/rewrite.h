@@ -36,10 +36,6 @@ bool node_is_conv(const node *n);                 /* Conv, or internal FusedConv
 /* Returns the only consumer of node n's first output, if that output is used once and is not an
  * output of the graph; else NODE_NONE. */
 node_id graph_info_only_reader(const graph_info *s, node_id n);
-/* Computes, for each value, a representative of the values that are known to have an equal first
- * dimension (batch size): equal representatives mean equal dimensions. The caller frees *out_batch
- * with memory_free, also on failure. */
-clg_status graph_info_batches(const graph_info *s, value_id **out_batch);
 /* Returns the tensor of value v if v is a constant or its elements were inferred; else NULL. */
 const tensor *graph_info_constant(const graph_info *s, value_id v);
 /* Sets *out_number to the element of a constant float tensor of one element. Returns false if v is

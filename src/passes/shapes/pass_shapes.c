@@ -3,7 +3,7 @@
  * Simplifies shape arithmetic, of which exporters write dozens of nodes for each Reshape, since
  * some dimensions are open: what is planned anew for each new length of a sequence.
  *
- *     Reshape(x, Concat(Gather(Shape(x), 0), ..., 12, 64))   Reshape(x, [0, 0, 12, 64])
+ *     Reshape(x, Concat(Gather(Shape(x), 0), ..., 12, 64))    Reshape(x, [0, 0, 12, 64])
  *     numbers that do not depend on open dimensions           constants
  *     a list that is equal to an earlier one                  the earlier one
  *     Reshape(Gemm(Reshape(x, [-1, K]), W, b), ...)           Add(MatMul(x, W), b)
@@ -74,17 +74,6 @@ static clg_status replace_equal(shaping *p, value_id v)
     return equal == v || !is_replaceable(p, v) ? CLG_OK : graph_replace_uses(p->graph, v, equal);
 }
 
-/* Returns whether x is known to have the dimensions of y. */
-static bool has_dims(const shape_terms *s, value_id x, value_id y)
-{
-    const value_terms *a = &s->values[x], *b = &s->values[y];
-    const int rank = s->info.facts[x].dims.rank;
-    if (!a->dims || !b->dims || rank != s->info.facts[y].dims.rank) return false;
-    for (int i = 0; i < rank; i++)
-        if (a->dims[i] != b->dims[i]) return false;
-    return true;
-}
-
 /* ---- Reshape --------------------------------------------------------------------------------- */
 
 /* Finds what a Reshape may request without shape arithmetic, for the dimensions that its result has:
@@ -146,7 +135,7 @@ static value_id find_scaled(const shaping *p, value_id v)
     if (x >= s->info.n_values || factor >= s->info.n_values) return VALUE_NONE;
     const node_id of = p->graph->values[x].producer;
     return of != NODE_NONE && node_is(&p->graph->nodes[of], "MatMul") &&
-                   graph_info_number(&s->info, factor, &number) && has_dims(s, x, v)
+                   graph_info_number(&s->info, factor, &number) && shape_terms_same_dims(s, x, v)
                ? x
                : VALUE_NONE;
 }

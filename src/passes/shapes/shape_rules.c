@@ -91,6 +91,62 @@ static void dims_first(shape_terms *s, const node *n, size_t o, int rank, size_t
     if (x->dims && rank > 0 && rank_of(s, n->inputs[0]) > 0) dims[0] = x->dims[0];
 }
 
+/* The first dimension of input 0, and those along which a window moves by one with padding that makes
+ * up for its size. */
+static void dims_window(shape_terms *s, const node *n, size_t o, int rank, size_term *dims)
+{
+    size_t n_sizes, n_strides, n_dilations, n_pads;
+    const int64_t *sizes = node_ints(n, "kernel_shape", &n_sizes),
+                  *strides = node_ints(n, "strides", &n_strides),
+                  *dilations = node_ints(n, "dilations", &n_dilations),
+                  *pads = node_ints(n, "pads", &n_pads);
+    const value_terms *x = input(s, n, 0);
+    const char *automatic = node_string(n, "auto_pad", "NOTSET");
+    const size_t n_axes = rank > 2 ? (size_t)rank - 2 : 0;
+    dims_first(s, n, o, rank, dims);
+    if (!x->dims || rank_of(s, n->inputs[0]) != rank || (sizes && n_sizes != n_axes) ||
+        (strides && n_strides != n_axes) || (dilations && n_dilations != n_axes) ||
+        (pads && n_pads != 2 * n_axes))
+        return;
+    for (size_t i = 0; i < n_axes; i++) {
+        int64_t size = sizes ? sizes[i] : 0, pad = pads ? pads[i] : 0, reach;
+        if (strides && strides[i] != 1) continue;
+        if (!sizes && (!node_has_input(n, 1) || rank_of(s, n->inputs[1]) != rank ||
+                       !shape_terms_dim_is(s, n->inputs[1], (int)i + 2, &size)))
+            continue;
+        if (size < 1 || (pads && !checked_add_i64(pad, pads[n_axes + i], &pad)) ||
+            !checked_mul_i64(size - 1, dilations ? dilations[i] : 1, &reach))
+            continue;
+        const bool is_same = strncmp(automatic, "SAME_", 5) == 0;
+        if (is_same || (strcmp(automatic, "NOTSET") == 0 && pad == reach))
+            dims[i + 2] = x->dims[i + 2];
+    }
+}
+
+/* The rows of input 0: its dimensions but for the last. */
+static void dims_rows(shape_terms *s, const node *n, size_t o, int rank, size_term *dims)
+{
+    const value_terms *x = input(s, n, 0);
+    (void)o;
+    if (!x->dims || rank < 1 || rank_of(s, n->inputs[0]) != rank) return;
+    memcpy(dims, x->dims, (size_t)(rank - 1) * sizeof *dims);
+}
+
+/* The products of the dimensions before an axis, and from it on. */
+static void dims_flatten(shape_terms *s, const node *n, size_t o, int rank, size_term *dims)
+{
+    const value_terms *x = input(s, n, 0);
+    (void)o;
+    if (!x->dims || rank != 2) return;
+    const int rank_x = rank_of(s, n->inputs[0]);
+    int64_t axis = node_int(n, "axis", 1);
+    if (axis < 0) axis += rank_x;
+    if (axis < 0 || axis > rank_x) return;
+    dims[0] = dims[1] = size_terms_number(&s->terms, 1);
+    for (int i = 0; i < rank_x; i++)
+        dims[i >= axis] = size_terms_apply(&s->terms, TERM_MUL, dims[i >= axis], x->dims[i]);
+}
+
 /* Combines a dimension with another one to which it is broadcast. Returns false where the result is
  * not known: one of them may be 1. */
 static bool broadcast(const shape_terms *s, size_term *dim, size_term with)
@@ -337,17 +393,20 @@ static void dims_reduce(shape_terms *s, const node *n, size_t o, int rank, size_
     }
 }
 
+/* Rules of ONNX's default domain. */
 static const struct {
     const char *op_type;
     dims_rule rule;
 } dims_rules[] = {
-    {"AveragePool", dims_first},
+    {"Attention", dims_rows},
+    {"AveragePool", dims_window},
     {"BatchNormalization", dims_same},
     {"Concat", dims_concat},
-    {"Conv", dims_first},
+    {"Conv", dims_window},
     {"ConvTranspose", dims_first},
     {"CumSum", dims_same},
     {"Dropout", dims_same},
+    {"Flatten", dims_flatten},
     {"Gather", dims_gather},
     {"Gemm", dims_gemm},
     {"GlobalAveragePool", dims_first},
@@ -359,7 +418,7 @@ static const struct {
     {"LayerNormalization", dims_same},
     {"LogSoftmax", dims_same},
     {"MatMul", dims_matmul},
-    {"MaxPool", dims_first},
+    {"MaxPool", dims_window},
     {"RMSNormalization", dims_same},
     {"ReduceMax", dims_reduce},
     {"ReduceMean", dims_reduce},
@@ -374,17 +433,35 @@ static const struct {
     {"Unsqueeze", dims_unsqueeze},
 };
 
+/* Rules of other domains. */
+static const struct {
+    const char *domain, *op_type;
+    dims_rule rule;
+} other_dims_rules[] = {
+    {"com.microsoft", "GroupQueryAttention", dims_rows},
+    {"com.microsoft", "MatMulNBits", dims_rows},
+    {"com.microsoft", "MultiHeadAttention", dims_rows},
+    {"com.microsoft", "SkipLayerNormalization", dims_same},
+    {"com.microsoft", "SkipSimplifiedLayerNormalization", dims_same},
+    {DOMAIN_INTERNAL, "MatMulNBits", dims_rows},
+};
+
+static dims_rule find_rule(const node *n)
+{
+    if (pointwise_is(n)) return dims_pointwise;
+    for (size_t i = 0; !n->domain[0] && i < sizeof dims_rules / sizeof *dims_rules; i++)
+        if (strcmp(n->op_type, dims_rules[i].op_type) == 0) return dims_rules[i].rule;
+    for (size_t i = 0; n->domain[0] && i < sizeof other_dims_rules / sizeof *other_dims_rules; i++)
+        if (strcmp(n->op_type, other_dims_rules[i].op_type) == 0 &&
+            strcmp(n->domain, other_dims_rules[i].domain) == 0)
+            return other_dims_rules[i].rule;
+    return NULL;
+}
+
 void shape_rules_dims(shape_terms *s, const node *n, size_t o, size_term *dims)
 {
-    const int rank = rank_of(s, n->outputs[o]);
-    if (!n->op || n->domain[0]) return;
-    if (pointwise_is(n)) {
-        if (o == 0) dims_pointwise(s, n, o, rank, dims);
-        return;
-    }
-    if (o > 0 && strcmp(n->op_type, "Split") != 0) return;
-    for (size_t i = 0; i < sizeof dims_rules / sizeof *dims_rules; i++)
-        if (strcmp(n->op_type, dims_rules[i].op_type) == 0) dims_rules[i].rule(s, n, o, rank, dims);
+    const dims_rule rule = n->op ? find_rule(n) : NULL;
+    if (rule && (o == 0 || rule == dims_split)) rule(s, n, o, rank_of(s, n->outputs[o]), dims);
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */

@@ -30,6 +30,16 @@ bool shape_terms_element_is(const shape_terms *s, value_id v, size_t i, int64_t 
     return x->elements && size_terms_is_number(&s->terms, x->elements[i], out_number);
 }
 
+bool shape_terms_same_dims(const shape_terms *s, value_id x, value_id y)
+{
+    const value_terms *a = &s->values[x], *b = &s->values[y];
+    const int rank = s->info.facts[x].dims.rank;
+    if (!a->dims || !b->dims || rank != s->info.facts[y].dims.rank) return false;
+    for (int i = 0; i < rank; i++)
+        if (a->dims[i] != b->dims[i]) return false;
+    return true;
+}
+
 /* ---- inferring again ------------------------------------------------------------------------- */
 
 typedef struct walk {

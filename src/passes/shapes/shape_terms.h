@@ -33,6 +33,9 @@ void shape_terms_deinit(shape_terms *s);
 bool shape_terms_dim_is(const shape_terms *s, value_id v, int axis, int64_t *out_number);
 bool shape_terms_element_is(const shape_terms *s, value_id v, size_t i, int64_t *out_number);
 
+/* Returns whether x is known to have the dimensions of y in every run. */
+bool shape_terms_same_dims(const shape_terms *s, value_id x, value_id y);
+
 /* Set the dimensions of output o of a node, as many as its fact has, or the n elements of its
  * output, from those of its inputs, where the operator has a rule (shape_rules.c). They come
  * preset: what is inferred, or else a term that is equal to itself only. */

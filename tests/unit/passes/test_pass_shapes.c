@@ -335,3 +335,46 @@ TEST(shapes__matmul_of_other_rows_stays)
     assert_int_equal(pass_case_count(g, "Reshape"), 2);
     graph_free(g);
 }
+
+/* ---- residuals of open shapes ---------------------------------------------------------------- */
+
+/* Returns whether the epilogue of MatMul(x, w) takes x or, with `other`, another open input. */
+static bool takes_residual(bool other)
+{
+    pass_case m = pass_case_start();
+    const value_id x = pass_case_input(&m, "x", 3, (int64_t[]){-1, -1, 4}),
+                   z = pass_case_input(&m, "z", 3, (int64_t[]){-1, -1, 4});
+    const value_id w = pass_case_constant(&m, "w", 2, (int64_t[]){4, 4});
+    const value_id y = pass_case_node(&m, "MatMul", 2, (value_id[]){x, w}, "product");
+    const value_id sum = pass_case_node(&m, "Add", 2, (value_id[]){y, other ? z : x}, "y");
+    graph *g = pass_case_run_only(&m, sum, "epilogue");
+    const bool takes = pass_case_count(g, "Add") == 0;
+    graph_free(g);
+    return takes;
+}
+
+/* As takes_residual, of a convolution of 3x3 pixels. */
+static bool takes_pixels(int64_t pad, int64_t stride)
+{
+    pass_case m = pass_case_start();
+    const value_id x = pass_case_input(&m, "x", 4, (int64_t[]){-1, 4, -1, -1});
+    const value_id w = pass_case_constant(&m, "w", 4, (int64_t[]){4, 4, 3, 3});
+    const value_id y = pass_case_node(&m, "Conv", 2, (value_id[]){x, w}, "map");
+    const node_id conv = pass_case_last(&m);
+    assert_ok(node_set_ints(m.graph, conv, "pads", 4, (int64_t[]){1, 1, 1, pad}));
+    assert_ok(node_set_ints(m.graph, conv, "strides", 2, (int64_t[]){1, stride}));
+    graph *g =
+        pass_case_run_only(&m, pass_case_node(&m, "Add", 2, (value_id[]){x, y}, "y"), "epilogue");
+    const bool takes = pass_case_count(g, "Add") == 0;
+    graph_free(g);
+    return takes;
+}
+
+TEST(shapes__residuals_of_equal_open_shapes_are_fused)
+{
+    assert_true(takes_residual(false));
+    assert_false(takes_residual(true)); /* one of them may have a single row */
+    assert_true(takes_pixels(1, 1));
+    assert_false(takes_pixels(0, 1));
+    assert_false(takes_pixels(1, 2));
+}

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes random graphs of shape arithmetic over open dimensions, and compares what is inferred of
- * them before and after the pass `shapes`, for several sizes of the inputs. A graph is made so that
+ * Makes random graphs of shape arithmetic over open dimensions. Compares what is inferred of them
+ * before and after the pass `shapes`, for several sizes of the inputs, and checks that equal terms
+ * are equal numbers. A graph is made so that
  * it is valid for one set of sizes; others for which it is not are not compared. Sizes that are
  * equal by chance in that set are used for each other, so that a rule that takes them for equal is
  * found.
  */
 #include "support/cases/pass_case.h"
+
+#include "passes/shapes/shape_terms.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +204,22 @@ static void add_layer(maker *k, value_id v)
     keep_tensor(k, add(k, "Reshape", 2, (value_id[]){y, join(k, (size_t)rank, parts)}));
 }
 
+static void add_pool(maker *k, value_id v)
+{
+    const int64_t size = 1 + (int64_t)draw(k, 3), before = (int64_t)draw(k, (size_t)size),
+                  after = (int64_t)draw(k, (size_t)size);
+    const value_id y = add(k, "AveragePool", 1, &v);
+    graph *g = k->m.graph;
+    const node_id n = pass_case_last(&k->m);
+    assert_ok(node_set_ints(g, n, "kernel_shape", 1, &size));
+    if (draw(k, 3) == 0)
+        assert_ok(node_set_string(g, n, "auto_pad", draw(k, 2) ? "SAME_UPPER" : "VALID"));
+    else
+        assert_ok(node_set_ints(g, n, "pads", 2, (int64_t[]){before, after}));
+    if (draw(k, 3) == 0) assert_ok(node_set_ints(g, n, "strides", 1, (int64_t[]){2}));
+    keep_tensor(k, y);
+}
+
 static void add_tensor(maker *k)
 {
     const value_id v = k->tensors[draw(k, k->n_tensors)], other = k->tensors[draw(k, k->n_tensors)];
@@ -209,7 +228,7 @@ static void add_tensor(maker *k)
     const int64_t axis = rank > 0 ? (int64_t)draw(k, (size_t)rank) : 0;
     shape both;
     value_id y;
-    switch (draw(k, 12)) {
+    switch (draw(k, 14)) {
     case 0: keep_tensor(k, add(k, "Relu", 1, &v)); break;
     case 1: keep_tensor(k, add(k, "Transpose", 1, &v)); break;
     case 2:
@@ -247,6 +266,15 @@ static void add_tensor(maker *k)
                                             one(k, axis - rank)}));
         break;
     case 9: add_layer(k, v); break;
+    case 10:
+        if (draw(k, 2)) {
+            y = add(k, "Flatten", 1, &v);
+            set_int(k, "axis", axis);
+            keep_tensor(k, y);
+        } else if (rank == 3) {
+            add_pool(k, v);
+        }
+        break;
     default: add_reshape(k, v); break;
     }
 }
@@ -265,10 +293,53 @@ static void add_list(maker *k)
     keep_list(k, add(k, operators[draw(k, 4)], 2, (value_id[]){a, second}));
 }
 
+/* ---- terms ----------------------------------------------------------------------------------- */
+
+/* The number that each term is for a set of sizes, once it was seen. */
+typedef struct term_numbers {
+    int64_t *numbers;
+    bool *seen;
+    size_t n_repeated; /* terms that were seen again */
+} term_numbers;
+
+/* Returns whether a term that was seen before is the same number again. */
+static bool agrees(term_numbers *n, size_term term, int64_t number)
+{
+    n->n_repeated += n->seen[term];
+    if (n->seen[term] && n->numbers[term] != number) return false;
+    n->numbers[term] = number;
+    n->seen[term] = true;
+    return true;
+}
+
+/* Checks that equal terms are equal numbers, and numbers right, for one set of sizes. */
+static size_t check_terms(uint64_t seed, const shape_terms *s, const value_fact *facts)
+{
+    term_numbers n = {memory_zalloc(s->terms.n + 1, sizeof *n.numbers),
+                      memory_zalloc(s->terms.n + 1, sizeof *n.seen), 0};
+    for (size_term t = 0; t < s->terms.n; t++)
+        n.seen[t] = size_terms_is_number(&s->terms, t, &n.numbers[t]);
+    for (value_id v = 0; v < s->info.n_values; v++) {
+        const value_terms *x = &s->values[v];
+        bool right = true;
+        for (int i = 0; x->dims && facts[v].dims.rank >= 0 && i < facts[v].dims.rank; i++)
+            right = right && (facts[v].dims.dims[i] == DIM_UNKNOWN ||
+                              agrees(&n, x->dims[i], facts[v].dims.dims[i]));
+        for (size_t i = 0; x->elements && facts[v].known && i < x->n_elements; i++)
+            right = right && agrees(&n, x->elements[i], tensor_get_int(facts[v].known, (int64_t)i));
+        if (!right)
+            fail_msg("seed %llu: a term of '%s' is wrong", (unsigned long long)seed,
+                     s->info.graph->values[v].name);
+    }
+    memory_free(n.numbers);
+    memory_free(n.seen);
+    return n.n_repeated;
+}
+
 /* ---- the comparison -------------------------------------------------------------------------- */
 
 typedef struct counts {
-    size_t n_graphs, n_smaller, n_compared, n_other_sizes;
+    size_t n_graphs, n_smaller, n_compared, n_other_sizes, n_terms;
 } counts;
 
 /* Returns whether all outputs of a graph have known shapes. */
@@ -279,11 +350,13 @@ static bool are_known(const graph *g, const value_fact *facts)
     return true;
 }
 
-static void compare(uint64_t seed, const graph *before, const graph *after,
+static void compare(uint64_t seed, const shape_terms *terms, const graph *after,
                     const int64_t sizes[][2], bool is_first, counts *n)
 {
+    const graph *before = terms->info.graph;
     value_fact *a = NULL, *b = NULL;
     if (infer(before, sizes, &a) != CLG_OK) return;
+    n->n_terms += check_terms(seed, terms, a);
     if (are_known(before, a)) {
         if (infer(after, sizes, &b) != CLG_OK)
             fail_msg("seed %llu: after the pass: %s", (unsigned long long)seed, error_text());
@@ -314,18 +387,21 @@ static void check_graph(maker *k, uint64_t seed, counts *n)
     const value_id last = k->tensors[k->n_tensors - 1];
     assert_ok(graph_add_output(before, last));
     assert_ok(ops_resolve(before));
+    shape_terms terms;
+    assert_ok(shape_terms_make(before, &terms));
     graph *after = pass_case_run_only(&k->m, last, "shapes");
     n->n_graphs++;
     n->n_smaller += after->n_nodes + 2 < before->n_nodes;
-    compare(seed, before, after, (const int64_t(*)[2])k->sizes, true, n);
+    compare(seed, &terms, after, (const int64_t(*)[2])k->sizes, true, n);
     for (int set = 0; set < N_SETS; set++) {
         static const int64_t some[] = {1, 2, 3, 4, 5, 6, 8, 12};
         int64_t sizes[N_INPUTS][2];
         const bool is_one = draw(k, 2) == 0; /* both inputs alike */
         for (size_t i = 0; i < (size_t)N_INPUTS * 2; i++)
             sizes[i / 2][i % 2] = is_one && i >= 2 ? sizes[0][i % 2] : some[draw(k, 8)];
-        compare(seed, before, after, (const int64_t(*)[2])sizes, false, n);
+        compare(seed, &terms, after, (const int64_t(*)[2])sizes, false, n);
     }
+    shape_terms_deinit(&terms);
     graph_free(before);
     graph_free(after);
 }
@@ -354,8 +430,9 @@ TEST(shapes__inference_is_the_same_for_all_sizes)
             graph_free(k.m.graph);
         if (k.facts) ops_facts_free(k.facts, k.n_facts);
     }
-    print_message("%zu graphs, %zu with fewer nodes, %zu comparisons, %zu for other sizes\n",
-                  n.n_graphs, n.n_smaller, n.n_compared, n.n_other_sizes);
+    print_message(
+        "%zu graphs, %zu with fewer nodes, %zu comparisons, %zu for other sizes, %zu of terms\n",
+        n.n_graphs, n.n_smaller, n.n_compared, n.n_other_sizes, n.n_terms);
     assert_true(n.n_graphs > N_SEEDS / 2 && n.n_smaller > N_SEEDS / 4);
     assert_true(n.n_other_sizes > N_SEEDS / 2);
 }
