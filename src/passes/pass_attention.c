@@ -7,6 +7,7 @@
  * the exporters' transposes cancel out, and nothing is copied.
  */
 #include "passes/pattern.h"
+#include "passes/shapes/shape_terms.h"
 
 #include <string.h>
 
@@ -35,7 +36,8 @@ static const attention_pattern patterns[] = {
 };
 
 typedef struct attention_match {
-    graph_info *info;
+    const shape_terms *shapes;
+    const graph_info *info; /* of shapes */
     graph *graph;
     pattern_match match;
     value_id q, t, v, mask;
@@ -62,6 +64,16 @@ static bool softmax_is_over_keys(const attention_match *a)
 
 static bool agree(int64_t a, int64_t b) { return a == b || a == DIM_UNKNOWN || b == DIM_UNKNOWN; }
 
+/* Returns whether the first dimensions of q, k and v are equal in every run: MatMul would broadcast
+ * a batch of 1, Attention does not. */
+static bool is_one_batch(const attention_match *a)
+{
+    const value_terms *values = a->shapes->values;
+    const size_term first = values[a->q].dims[0];
+    return values[a->t].dims && values[a->v].dims && values[a->t].dims[0] == first &&
+           values[a->v].dims[0] == first;
+}
+
 /* Returns whether q, k and v have matching shapes without broadcasting, with a known number of
  * heads. */
 static bool shapes_fit(attention_match *a)
@@ -74,7 +86,9 @@ static bool shapes_fit(attention_match *a)
     a->dv = v->dims[last];
     a->heads_are_batch = a->rank == 3 && a->heads == DIM_UNKNOWN;
     if (!a->heads_are_batch && (a->heads < 1 || a->heads > INT32_MAX)) return false;
-    if (t->dims[head] != a->heads || v->dims[head] != a->heads) return false;
+    if (a->heads_are_batch ? !is_one_batch(a)
+                           : t->dims[head] != a->heads || v->dims[head] != a->heads)
+        return false;
     if (q->dims[last] < 1 || q->dims[last] > MAX_HEAD || t->dims[last - 1] != q->dims[last])
         return false;
     if (a->dv < 1 || a->dv > MAX_HEAD) return false;
@@ -223,15 +237,18 @@ static clg_status recognise(attention_match *a, node_id n)
     return CLG_OK;
 }
 
+static bool is_softmax(const node *n) { return node_is(n, "Softmax"); }
+
 clg_status pass_attention(graph *g, const pass_options *options)
 {
-    graph_info s;
-    CLG_TRY(graph_info_make(g, &s));
-    attention_match a = {.info = &s, .graph = g};
+    shape_terms s;
+    if (!graph_has(g, is_softmax)) return CLG_OK;
+    CLG_TRY(shape_terms_make(g, &s));
+    attention_match a = {.shapes = &s, .info = &s.info, .graph = g};
     const size_t n_nodes = g->n_nodes;
     clg_status status = CLG_OK;
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++)
         if (node_is(&g->nodes[n], "MatMul")) status = recognise(&a, n);
-    graph_info_deinit(&s);
+    shape_terms_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count consumers */
 }

@@ -212,11 +212,14 @@ static clg_status fuse(const shape_terms *shapes, node_id target)
     return f.changed ? write_fused(&f) : CLG_OK;
 }
 
+static bool may_be_target(const node *n) { return fused_name(n) || is_nbits(n); }
+
 clg_status pass_epilogue(graph *g, const pass_options *options)
 {
     (void)options;
     shape_terms s;
     const size_t n_nodes = g->n_nodes;
+    if (!graph_has(g, may_be_target)) return CLG_OK;
     CLG_TRY(shape_terms_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = fuse(&s, i);

@@ -18,10 +18,20 @@ static bool is_identity(const graph *g, const node *n)
 
 static bool is_cast(const node *n) { return node_is(n, "Cast"); }
 
+/* Returns whether the dtype of a value is what the model says, unchecked: results of control flow
+ * and items of sequences. */
+static bool is_only_declared(const graph *g, value_id v)
+{
+    const node_id producer = g->values[v].producer;
+    const op_row *row = producer == NODE_NONE ? NULL : g->nodes[producer].op;
+    return row && (row->flags & OP_CONTROL);
+}
+
 static clg_status skip_cast(const graph_info *s, node_id id)
 {
     const node *n = &s->graph->nodes[id];
     const value_id x = n->inputs[0], y = n->outputs[0];
+    if (x != VALUE_NONE && is_only_declared(s->graph, x)) return CLG_OK;
     if (x == VALUE_NONE || y == VALUE_NONE || s->facts[x].kind != CLG_VALUE_TENSOR ||
         s->facts[x].dtype == CLG_DTYPE_NONE || s->facts[x].dtype != s->facts[y].dtype)
         return CLG_OK;

@@ -26,10 +26,7 @@ static clg_status conv_infer(op_context *c)
     CLG_TRY(window_read_conv(c, x, w, &win));
     CLG_TRY(window_check_bias(c, 2, w->dims[0]));
     window_shape(&win, x->dims[0], w->dims[0], &y);
-    const shape *residual = &op_input(c, 3)->dims;
-    if (op_has_input(c, 3) && shape_is_known(residual) && shape_is_known(&y) &&
-        !shape_equal(residual, &y))
-        return op_error(c, CLG_ERROR_SHAPE, "the residual does not have the shape of the output");
+    CLG_TRY(epilogue_check_residual(c, 3, &y));
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }

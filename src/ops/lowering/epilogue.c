@@ -39,6 +39,17 @@ clg_status epilogue_check(const node *n)
                      name);
 }
 
+clg_status epilogue_check_residual(const op_context *c, size_t i, const shape *result)
+{
+    const shape *residual = &op_input(c, i)->dims;
+    char text[2][SHAPE_TEXT_BYTES];
+    if (!op_has_input(c, i) || !shape_is_known(residual) || !shape_is_known(result) ||
+        shape_equal(residual, result))
+        return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE, "the residual of shape %s is not of the result's, %s",
+                    shape_text(residual, text[0]), shape_text(result, text[1]));
+}
+
 void epilogue_read(const lower_context *c, epilogue_ops *out)
 {
     const epilogue_activation *a = epilogue_find(node_string(c->node, "activation", ""));

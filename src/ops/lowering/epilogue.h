@@ -60,6 +60,9 @@ typedef struct epilogue_ops {
 
 /* Checks that the node's activation can be fused. For the check functions of operators. */
 clg_status epilogue_check(const node *n);
+/* Checks that the residual, input i, has the shape of the result, if the node has one: kernels read
+ * it like that. For the infer functions of operators. */
+clg_status epilogue_check_residual(const op_context *c, size_t i, const shape *result);
 /* Reads the activation and the residual (input 3) of a node; sets alpha = beta = 1 and no bias. */
 void epilogue_read(const lower_context *c, epilogue_ops *out);
 /* Returns whether there is no bias, residual or activation: a plain GEMM with alpha is enough. */

@@ -49,6 +49,7 @@ static clg_status gemm_infer(op_context *c)
                                 shape_text(add, text));
         }
     }
+    CLG_TRY(epilogue_check_residual(c, 3, &y));
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }
@@ -112,6 +113,7 @@ static clg_status matmul_infer(op_context *c)
     const shape a = as_operand(c->node, x, true), b = as_operand(c->node, w, false);
     shape y;
     CLG_TRY(matmul_shape(c, x, &a, w, &b, &y));
+    CLG_TRY(epilogue_check_residual(c, 3, &y));
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     int64_t count;
     CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &count));

@@ -126,6 +126,9 @@ typedef struct pointwise_source {
 /* Returns whether a resolved node is a pointwise operator that pointwise_add_node accepts: not
  * clgraph.Pointwise, and not a version before opset 7 that broadcasts as attributes say. */
 bool pointwise_is(const node *n);
+/* Returns whether the result of such a node has the dimensions to which all inputs broadcast; if
+ * not, it has those of input 0. */
+bool pointwise_broadcasts(const node *n);
 /* Appends the instructions of a pointwise node. The group is unchanged on failure. */
 clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out);

@@ -28,6 +28,8 @@ bool pointwise_is(const node *n)
     return row && row->infer == pointwise_infer_node && row->param && !is_aligned(row);
 }
 
+bool pointwise_broadcasts(const node *n) { return shapes_of(n->op) == POINTWISE_BROADCAST; }
+
 clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out)
 {

@@ -76,9 +76,9 @@ static clg_status replace_equal(shaping *p, value_id v)
 
 /* ---- Reshape --------------------------------------------------------------------------------- */
 
-/* Finds what a Reshape may request without shape arithmetic, for the dimensions that its result has:
- * numbers, 0 where it keeps a dimension, and -1 for one that follows from the others. Returns false
- * if that is not enough. */
+/* Finds what a Reshape may request without shape arithmetic, for the dimensions that its result
+ * has: numbers, 0 where it keeps a dimension, and -1 for one that follows from the others. Returns
+ * false if that is not enough. */
 static bool find_request(shaping *p, const node *n, int64_t *out_request)
 {
     shape_terms *s = &p->shapes;
@@ -98,8 +98,7 @@ static bool find_request(shaping *p, const node *n, int64_t *out_request)
     }
     if (open < 0) return true;
     if (shape_terms_element_is(s, n->inputs[1], (size_t)open, &element)) return element == -1;
-    const size_term unlike = size_terms_dim(&s->terms, n->outputs[0], CLG_MAX_RANK);
-    return shape_rules_left(s, n->inputs[0], y->dims, rank, open, unlike) == y->dims[open];
+    return shape_rules_left(s, n->inputs[0], y->dims, rank, open) == y->dims[open];
 }
 
 static clg_status rewrite_reshape(shaping *p, node_id id)
@@ -112,7 +111,8 @@ static clg_status rewrite_reshape(shaping *p, node_id id)
     if (n->inputs[0] >= n_values || n->inputs[1] >= n_values ||
         p->shapes.info.facts[n->inputs[1]].known)
         return CLG_OK;
-    if (!find_request(p, n, request)) return CLG_OK;
+    const bool found = find_request(p, n, request);
+    if (!found || p->shapes.terms.status != CLG_OK) return p->shapes.terms.status;
     const size_t rank = (size_t)p->shapes.info.facts[n->outputs[0]].dims.rank;
     CLG_TRY(graph_add_ints(p->graph, rank, request, &to));
     graph_set_input(p->graph, id, 1, to);

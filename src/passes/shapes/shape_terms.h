@@ -37,13 +37,12 @@ bool shape_terms_element_is(const shape_terms *s, value_id v, size_t i, int64_t 
 bool shape_terms_same_dims(const shape_terms *s, value_id x, value_id y);
 
 /* Set the dimensions of output o of a node, as many as its fact has, or the n elements of its
- * output, from those of its inputs, where the operator has a rule (shape_rules.c). They come
- * preset: what is inferred, or else a term that is equal to itself only. */
+ * output, from those of its inputs, where the operator has a rule (dims_rules.c, elements_rules.c).
+ * They come preset to SIZE_TERM_NONE, which stays where nothing is known. */
 void shape_rules_dims(shape_terms *s, const node *n, size_t o, size_term *dims);
 void shape_rules_elements(shape_terms *s, const node *n, size_t n_elements, size_term *elements);
-/* Returns dimension `open` of a Reshape of v to these dimensions, which is what the others leave: a
- * number, or a multiple of a term. Returns `otherwise` where it is not known to be one. */
-size_term shape_rules_left(shape_terms *s, value_id v, const size_term *to, int rank, int open,
-                           size_term otherwise);
+/* Returns dimension `open` of a Reshape of v to these dimensions, which is what the others leave;
+ * SIZE_TERM_NONE where that is not known. */
+size_term shape_rules_left(shape_terms *s, value_id v, const size_term *to, int rank, int open);
 
 #endif

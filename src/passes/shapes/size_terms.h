@@ -10,6 +10,8 @@
 #include "graph/graph.h"
 
 typedef uint32_t size_term; /* an index into the table of terms */
+#define SIZE_TERM_NONE                                                                             \
+    UINT32_MAX /* no term; equal to no other in the sense of the functions below */
 
 typedef enum size_term_kind {
     TERM_NUMBER,  /* a */

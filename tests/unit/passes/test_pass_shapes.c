@@ -293,7 +293,7 @@ static value_id flatten_by_counts(pass_case *m, value_id x, int64_t first, int64
     return pass_case_node(m, "Reshape", 2, (value_id[]){x, to}, "flat");
 }
 
-/* A product of rows that several dimensions make: heads and their elements. */
+/* A MatMul of rows that several dimensions make: heads and their elements. */
 TEST(shapes__matmul_of_flattened_rows_keeps_the_batch)
 {
     for (int heads = 0; heads < 2; heads++) {
@@ -345,7 +345,7 @@ static bool takes_residual(bool other)
     const value_id x = pass_case_input(&m, "x", 3, (int64_t[]){-1, -1, 4}),
                    z = pass_case_input(&m, "z", 3, (int64_t[]){-1, -1, 4});
     const value_id w = pass_case_constant(&m, "w", 2, (int64_t[]){4, 4});
-    const value_id y = pass_case_node(&m, "MatMul", 2, (value_id[]){x, w}, "product");
+    const value_id y = pass_case_node(&m, "MatMul", 2, (value_id[]){x, w}, "rows");
     const value_id sum = pass_case_node(&m, "Add", 2, (value_id[]){y, other ? z : x}, "y");
     graph *g = pass_case_run_only(&m, sum, "epilogue");
     const bool takes = pass_case_count(g, "Add") == 0;

@@ -228,7 +228,7 @@ static void add_tensor(maker *k)
     const int64_t axis = rank > 0 ? (int64_t)draw(k, (size_t)rank) : 0;
     shape both;
     value_id y;
-    switch (draw(k, 14)) {
+    switch (draw(k, 15)) {
     case 0: keep_tensor(k, add(k, "Relu", 1, &v)); break;
     case 1: keep_tensor(k, add(k, "Transpose", 1, &v)); break;
     case 2:
@@ -266,6 +266,16 @@ static void add_tensor(maker *k)
                                             one(k, axis - rank)}));
         break;
     case 9: add_layer(k, v); break;
+    case 11:
+        if (draw(k, 2)) {
+            keep_tensor(k, add(k, "CastLike", 2, (value_id[]){v, other}));
+        } else if (rank > 1 && dims->dims[axis] == 1) {
+            keep_tensor(k, add(k, "Squeeze", 2, (value_id[]){v, one(k, axis - rank)}));
+        } else if (shape_broadcast(dims, dims_of(k, other), &both) == CLG_OK &&
+                   shape_equal(&both, dims)) {
+            keep_tensor(k, add(k, "PRelu", 2, (value_id[]){v, other}));
+        }
+        break;
     case 10:
         if (draw(k, 2)) {
             y = add(k, "Flatten", 1, &v);
@@ -289,8 +299,19 @@ static void add_list(maker *k)
         return;
     }
     const value_id a = k->lists[draw(k, k->n_lists)], b = k->lists[draw(k, k->n_lists)];
-    const value_id second = draw(k, 2) ? b : one(k, 1 + (int64_t)draw(k, 3));
-    keep_list(k, add(k, operators[draw(k, 4)], 2, (value_id[]){a, second}));
+    value_id second = draw(k, 2) ? b : one(k, 1 + (int64_t)draw(k, 3)), first = a;
+    const bool is_narrow = draw(k, 3) == 0;
+    for (int i = 0; i < 2 && is_narrow; i++) {
+        value_id *operand = i ? &second : &first;
+        *operand = add(k, "Cast", 1, operand);
+        set_int(k, "to", CLG_INT32);
+    }
+    value_id y = add(k, operators[draw(k, 4)], 2, (value_id[]){first, second});
+    if (is_narrow) {
+        y = add(k, "Cast", 1, &y);
+        set_int(k, "to", CLG_INT64);
+    }
+    keep_list(k, y);
 }
 
 /* ---- terms ----------------------------------------------------------------------------------- */
@@ -412,6 +433,7 @@ TEST(shapes__inference_is_the_same_for_all_sizes)
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         maker k = {.m = pass_case_start(), .state = seed * 0x9e3779b97f4a7c15u};
         static const int64_t some[] = {1, 2, 3, 4, 2, 6};
+        assert_ok(graph_set_opset(k.m.graph, "", 15));
         for (size_t i = 0; i < (size_t)N_INPUTS * 2; i++) k.sizes[i / 2][i % 2] = some[draw(&k, 6)];
         if (draw(&k, 2))
             for (int d = 0; d < 2; d++) k.sizes[1][d] = k.sizes[0][d];
