@@ -183,7 +183,13 @@ static void attend(ow_model *m)
     number(m, "root", 2.8284271f);
     for (int i = 0; i < 3; i++) linear(m, "normal", (const char *[]){"q", "k", "v"}[i]);
     node_of(m, "Reshape", "q,heads", "q4");
-    node_of(m, "Reshape", "k,heads", "k4");
+    node_of(m, "Shape", "k", "sizes"); /* as exporters write it */
+    ints(m, "from", 1, DIMS(0));
+    ints(m, "to", 1, DIMS(2));
+    node_of(m, "Slice", "sizes,from,to", "rows");
+    ints(m, "split", 2, DIMS(4, WIDTH / 4));
+    node_with(m, "Concat", "rows,split", "k_heads", "axis=0");
+    node_of(m, "Reshape", "k,k_heads", "k4");
     node_of(m, "Reshape", "v,heads", "v4");
     node_with(m, "Transpose", "q4", "qt", "perm=0,2,1,3");
     node_with(m, "Transpose", "k4", "kt", "perm=0,2,3,1");
@@ -198,7 +204,7 @@ static void attend(ow_model *m)
     node_of(m, "Add", "o,x", "residual");
 }
 
-/* x, y: [N,6,32]. Passes identity, common, transpose, activation, norm, attention, epilogue,
+/* x, y: [N,6,32]. Passes identity, shapes, common, transpose, activation, norm, attention, epilogue,
  * projections, pointwise, dead. */
 static void make_transformer(ow_model *m)
 {
