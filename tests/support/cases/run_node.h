@@ -12,10 +12,10 @@
  *     run_node_check(&r, 1e-5);
  *
  * run_node_open and run_node_close are the fixtures of a test group; run_node_close fails if no
- * kernel ran. CLG_TEST_PLACES selects the targets whose name ("Portable Computing Language, simt")
- * contains this string. CLG_TEST_SHARE selects the cases that software rasterisers and simulators
- * run: all, or I/N for those whose index modulo N is I. The default is 0/4, or all if
- * CLG_TEST_PLACES is set.
+ * kernel ran, or if one did not compile and another implementation took its place. CLG_TEST_PLACES
+ * selects the targets whose name ("Portable Computing Language, simt") contains this string.
+ * CLG_TEST_SHARE selects the cases that software rasterisers and simulators run: all, or I/N for
+ * those whose index modulo N is I. The default is 0/4, or all if CLG_TEST_PLACES is set.
  */
 #ifndef CLG_TESTS_RUN_NODE_H
 #define CLG_TESTS_RUN_NODE_H
