@@ -222,6 +222,7 @@ static memo_newest *newest_of(const plan_state *s, const memo_entry *e)
 
 static bool is_same(const value_fact *a, const value_fact *b)
 {
+    if (a->known && a->known == b->known) return true; /* which has the dtype and the shape */
     if (a->kind != b->kind || a->dtype != b->dtype || !shape_equal(&a->dims, &b->dims))
         return false;
     if (a->known == b->known) return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loads an ONNX model, creates a session on PoCL and runs it once. Models whose estimated memory or
- * operations are large are left out, and preparing is cancelled after two seconds. At exit, prints
+ * operations are large are left out; preparing is cancelled after two seconds, and so is the run by
+ * its limit: loops may be endless. At exit, prints
  * how many models were run, and in how many runs a kernel was launched. CLG_TEST_KERNELS, "simd" or
  * "simt", is the class of kernels.
  */
@@ -20,7 +21,7 @@
 
 #define MAX_BYTES ((uint64_t)4 << 20) /* of weights, inputs, outputs and live values */
 #define MAX_FLOPS 1e7
-#define LIMIT_NS UINT64_C(2000000000) /* for preparing */
+#define LIMIT_NS UINT64_C(2000000000) /* for preparing, and for running */
 
 static clg_context *context;
 static size_t n_loaded, n_run, n_with_kernels;
@@ -138,10 +139,13 @@ void fuzz_run(const uint8_t *data, size_t size_bytes)
     clg_model *model = NULL;
     clg_session *session = NULL;
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_limits limits = CLG_LIMITS_INIT;
     uint64_t until = time_now_ns() + LIMIT_NS;
     open_once();
     if (clg_model_load_memory(data, size_bytes, NULL, &model) != CLG_OK) return;
     n_loaded++;
+    limits.max_run_ms = LIMIT_NS / 1000000;
+    options.limits = &limits;
     options.progress = in_time;
     options.progress_user = &until;
     options.no_blas = true;
