@@ -240,12 +240,19 @@ static void dims_squeeze(shape_terms *s, const node *n, size_t o, int rank, size
         if (!(axes & 1u << i) && to < rank) dims[to++] = x->dims[i];
 }
 
+/* Returns the number of elements of v, whose rank is known. */
+static size_product count_of(const shape_terms *s, value_id v)
+{
+    size_product count = SIZE_PRODUCT_ONE;
+    for (int i = 0; i < rule_rank(s, v); i++)
+        size_product_multiply(&s->terms, &count, s->values[v].dims[i]);
+    return count;
+}
+
 size_term shape_rules_left(shape_terms *s, value_id v, const size_term *to, int rank, int open)
 {
-    size_product given = SIZE_PRODUCT_ONE, requested = SIZE_PRODUCT_ONE;
-    const value_terms *x = &s->values[v];
-    if (!x->dims) return SIZE_TERM_NONE;
-    for (int i = 0; i < rule_rank(s, v); i++) size_product_multiply(&s->terms, &given, x->dims[i]);
+    if (!s->values[v].dims) return SIZE_TERM_NONE;
+    size_product given = count_of(s, v), requested = SIZE_PRODUCT_ONE;
     for (int i = 0; i < rank; i++)
         if (i != open) size_product_multiply(&s->terms, &requested, to[i]);
     for (size_t i = 0; i < requested.n; i++)
@@ -262,11 +269,11 @@ size_term shape_rules_left(shape_terms *s, value_id v, const size_term *to, int 
  * factor of x's dimensions. What such a run gives has no elements either. */
 static bool is_requested(const shape_terms *s, value_id x, size_term size, bool copies)
 {
-    size_product given = SIZE_PRODUCT_ONE;
-    if (!size_terms_is_size(&s->terms, size) || !s->values[x].dims) return false;
-    for (int i = 0; i < rule_rank(s, x); i++)
-        size_product_multiply(&s->terms, &given, s->values[x].dims[i]);
-    return !copies || size_product_has(&s->terms, &given, size);
+    if (!size_terms_is_size(&s->terms, size)) return false;
+    if (!copies) return true;
+    if (!s->values[x].dims) return false;
+    const size_product given = count_of(s, x);
+    return size_product_has(&s->terms, &given, size);
 }
 
 /* A requested 0 copies a dimension, and -1 is what is left. */

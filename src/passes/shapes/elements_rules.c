@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-/* ---- elements -------------------------------------------------------------------------------- */
-
 /* A rule sets the elements of output 0, of which there are n_elements. */
 typedef void (*elements_rule)(shape_terms *s, const node *n, size_t n_elements,
                               size_term *elements);
