@@ -146,7 +146,7 @@ TEST(memo__layers_have_the_steps_of_the_first)
     plan_memo *memo;
     plan_case_start(&k, CLG_KERNELS_SIMD);
     for (int layer = 0; layer < 3; layer++) {
-        char name[2][8];
+        char name[2][16];
         (void)snprintf(name[0], sizeof name[0], "a%d", layer);
         (void)snprintf(name[1], sizeof name[1], "b%d", layer);
         const value_id a = plan_case_input(&k, name[0], CLG_FLOAT32, 2, (int64_t[]){5, 3}),
