@@ -204,8 +204,8 @@ static void attend(ow_model *m)
     node_of(m, "Add", "o,x", "residual");
 }
 
-/* x, y: [N,6,32]. Passes identity, shapes, common, transpose, activation, norm, attention, epilogue,
- * projections, pointwise, dead. */
+/* x, y: [N,6,32]. Passes identity, shapes, common, transpose, activation, norm, attention,
+ * epilogue, projections, pointwise, dead. */
 static void make_transformer(ow_model *m)
 {
     ow_input(m, "x", CLG_FLOAT32, 3, DIMS(-1, POSITIONS, WIDTH), "N");
