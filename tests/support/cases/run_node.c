@@ -75,8 +75,8 @@ static void read_share(void)
     if (share_of > 1) printf("CLG_TEST_SHARE=%u/%u on slow devices\n", share, share_of);
 }
 
-/* Whether a kernel used built-in functions that cl/common/builtins.clh does not declare, which makes
- * compiling it slower, or did not compile: another implementation then passes its test. */
+/* Whether a kernel used built-in functions that cl/common/builtins.clh does not declare, which is
+ * slower to compile, or did not compile: another implementation then passes its test. */
 static bool has_complaint;
 
 static void look_at_message(void *user, clg_log_level level, const char *message)
