@@ -155,8 +155,8 @@ typedef struct flat_gemm {
     node_id gemm;
 } flat_gemm;
 
-/* Returns the product that computes v, if v is read once; else NULL. */
-static const node *only_product(const shaping *p, value_id v, node_id *out_id)
+/* Returns the Gemm or MatMul that computes v, if v is read once; else NULL. */
+static const node *only_matmul(const shaping *p, value_id v, node_id *out_id)
 {
     if (v >= p->shapes.info.n_values || p->shapes.info.uses[v] != 1) return NULL;
     *out_id = p->graph->values[v].producer;
@@ -200,7 +200,7 @@ static bool is_plain(const node *gemm)
 static bool find_flat_gemm(const shaping *p, const node *n, flat_gemm *f)
 {
     const shape_terms *s = &p->shapes;
-    const node *gemm = only_product(p, n->inputs[0], &f->gemm);
+    const node *gemm = only_matmul(p, n->inputs[0], &f->gemm);
     if (!gemm || !is_plain(gemm)) return false;
     for (size_t i = 0; i < gemm->n_inputs; i++)
         if (gemm->inputs[i] != VALUE_NONE && gemm->inputs[i] >= s->info.n_values) return false;

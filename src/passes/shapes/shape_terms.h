@@ -9,7 +9,7 @@
 #include "passes/rewrite.h"
 #include "passes/shapes/size_terms.h"
 
-#define SHAPE_MAX_ELEMENTS 16 /* values of more elements are no shape arithmetic */
+#define SHAPE_MAX_ELEMENTS 16 /* values of more elements are not shape arithmetic */
 
 typedef struct value_terms {
     const size_term *dims;     /* by axis of the value's rank; NULL: the rank is not known */

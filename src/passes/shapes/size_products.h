@@ -20,7 +20,7 @@ typedef struct size_product {
 void size_product_multiply(const size_terms *t, size_product *p, size_term term);
 /* Removes a term from a product. Returns false if it is not there. */
 bool size_product_divide(size_product *p, size_term term);
-/* Returns whether a product has all factors of a term that are no numbers. */
+/* Returns whether a product has all factors of a term but for numbers. */
 bool size_product_has(const size_terms *t, const size_product *p, size_term term);
 /* Returns the product as a term: equal products are one term. */
 size_term size_product_term(size_terms *t, size_product p);

@@ -9,9 +9,9 @@
 
 #include "graph/graph.h"
 
-typedef uint32_t size_term; /* an index into the table of terms */
-#define SIZE_TERM_NONE                                                                             \
-    UINT32_MAX /* no term; equal to no other in the sense of the functions below */
+/* An index into the table of terms; SIZE_TERM_NONE is none. */
+typedef uint32_t size_term;
+#define SIZE_TERM_NONE UINT32_MAX
 
 typedef enum size_term_kind {
     TERM_NUMBER,  /* a */
