@@ -5,8 +5,11 @@
 # hold a line `/* ctest: label slow timeout 900 serial */` that adds labels, changes its time limit
 # in seconds, and keeps other tests from running beside it (what measures time); a script `# ctest:
 # timeout 900`.
+#
+# The label `quick` is for what `tools/test.sh` runs within a minute: tests_quick builds it.
 
 enable_testing()
+add_custom_target(tests_quick)
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(test_timeout_s 900)
 set(test_slowdown 1)
@@ -89,6 +92,9 @@ function(clg_add_test_programs area label)
     endif()
     math(EXPR timeout_s "${timeout_s} * ${test_slowdown}")
     add_test(NAME "${area}.${subject}" COMMAND ${target})
+    if("quick" IN_LIST labels)
+      add_dependencies(tests_quick ${target})
+    endif()
     set_tests_properties("${area}.${subject}" PROPERTIES
       LABELS "${labels}" TIMEOUT ${timeout_s} ENVIRONMENT "${test_environment}"
       SKIP_RETURN_CODE 77)
@@ -121,7 +127,7 @@ function(clg_add_test_scripts area label)
   endforeach()
 endfunction()
 
-clg_add_test_programs(unit unit)
+clg_add_test_programs(unit "unit;quick")
 # The provider for ONNX Runtime groups nodes without knowing of it, so this needs no headers of it.
 target_sources(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim/ep_groups.c")
 target_include_directories(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim")
@@ -155,6 +161,7 @@ foreach(source IN LISTS fake_sources)
   set_target_properties(library_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
     C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/libraries")
   add_dependencies(tests_unit library_${name})
+  add_dependencies(tests_quick library_${name})
 endforeach()
 
 # Benchmarks, tests/bench/<name>.c: built, never run by ctest.

@@ -7,7 +7,7 @@
 #
 # debootstraps a minimal system into FOLDER (new or empty, kept afterwards), copies HEAD into it, or
 # with --worktree the files as they are now, to a path with a space, runs tools/quickstart.sh and
-# tools/test.sh (with the arguments, which may choose tests) there, each twice, or with --once the
+# tools/test.sh (with the arguments: --all for every test) there, each twice, or with --once the
 # tests once, and prints their last lines. Needs root and debootstrap. Packages come from where this
 # machine's apt takes them.
 #

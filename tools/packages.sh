@@ -7,7 +7,8 @@
 #   tools/packages.sh install GROUP...               installs those that are missing (sudo only when
 #                                                    not root)
 #
-# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, drivers (in
+# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, quick (the
+# part of test that tools/test.sh needs without arguments), drivers (in
 # addition to build and run, for tools/drivers.sh), lint, vendors (compilers of GPU vendors, for
 # tools/portability.sh), windows (in addition to build, for tools/windows.sh), onnxruntime (headers
 # for the execution provider; where the release has none that are new enough, or CLG_ORT_PREFIX is
@@ -27,7 +28,7 @@ set -euo pipefail
 
 usage() {
   echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
-  echo "groups: build run test drivers lint vendors windows onnxruntime python portable static wheels site packages; suites: bookworm trixie forky noble" >&2
+  echo "groups: build run test quick drivers lint vendors windows onnxruntime python portable static wheels site packages; suites: bookworm trixie forky noble" >&2
   exit 2
 }
 
@@ -49,6 +50,7 @@ packages_of() { # GROUP SUITE
         libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libutf8proc-dev libstb-dev libxxhash-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
+    quick) echo libcmocka-dev ;;
     test)
       # Scripts of tests/ call perl, python3 and diff, one mpirun; mesa-opencl-icd has rusticl. fish
       # and zsh complete cltool, man and mandoc check its pages.
@@ -87,7 +89,7 @@ packages_of() { # GROUP SUITE
       ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime, python, portable, static, wheels, site and packages" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, quick, drivers, lint, vendors, windows, onnxruntime, python, portable, static, wheels, site and packages" >&2
       return 2
       ;;
   esac

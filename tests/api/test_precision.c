@@ -3,6 +3,7 @@
  * Tests the session option `precision`: the accuracy of fp16 compared with fp32, its memory use,
  * and the values that it must not change.
  */
+/* ctest: label quick */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 

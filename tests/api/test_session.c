@@ -3,6 +3,7 @@
  * Tests sessions in the public interface: every way to set inputs and get outputs, outputs linked
  * to inputs, clones, asynchronous runs, changing shapes, and errors.
  */
+/* ctest: label quick */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 

@@ -3,6 +3,7 @@
  * Tests sessions whose inputs, outputs and their memory overlap or are linked in unusual ways. Each
  * case must give right results or an error, never stale data or those of another value.
  */
+/* ctest: label quick */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 

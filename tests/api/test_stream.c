@@ -4,6 +4,7 @@
  * sessions and all kinds of memory; short last batches compile nothing; outputs are selected by
  * name; invalid arguments are rejected.
  */
+/* ctest: label quick */
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"

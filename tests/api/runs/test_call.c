@@ -3,6 +3,7 @@
  * Tests clg_session_call: what it returns for every kind of input and output, in what memory, and
  * what it leaves set in the session.
  */
+/* ctest: label quick */
 #include "support/unit.h"
 
 #include "support/fakes/counting_alloc.h"

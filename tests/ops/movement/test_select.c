@@ -3,7 +3,7 @@
  * Compares NonZero and Compress with a loop over the elements. Both only select, so results must be
  * exact.
  */
-/* ctest: timeout 900 */
+/* ctest: label quick timeout 900 */
 #include "support/cases/run_node.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
  * Tolerance: float32 2e-5, since the argument of the exponential is up to 200 here, with a relative
  * error of 2^-24, and the sum has a smaller error; float64 1e-12, float16 2e-3, bfloat16 2e-2.
  */
-/* ctest: timeout 900 */
+/* ctest: label quick timeout 900 */
 #include "support/cases/run_node.h"
 
 #include <math.h>

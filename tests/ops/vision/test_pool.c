@@ -5,7 +5,7 @@
  * Tolerance: maxima are exact; means and norms of up to a hundred values have 2e-6 in float32 and
  * 1e-3 in float16.
  */
-/* ctest: timeout 900 */
+/* ctest: label quick timeout 900 */
 #include "support/cases/run_node.h"
 
 #include "tensor/dtype.h"
