@@ -47,6 +47,15 @@ def cast_of_a_constant_like_one_of_higher_rank():
     return c, {"y": F([2, 3])}
 
 
+def bits_of_a_constant_beyond_double():
+    """Was refused: the self-test's reference computed in double, which lacks these integers."""
+    large = numpy.uint64([0x8000000000000001, 0x7FFFFFFFFFFFFFFF, 0x0123456789ABCDEF])
+    c = case({"x": numpy.uint64([[3], [0xFFFFFFFFFFFFFFFF]])}, {"c": large})
+    c.nodes = [helper.make_node("BitwiseAnd", ["x", "c"], ["y"])]
+    c.outputs = ["y"]
+    return c, {"y": c.inputs["x"] & large}
+
+
 def loop_without_iterations():
     """Was refused: the stacked output has no declared shape. ONNX Runtime gives [0, 2]."""
     info = helper.make_tensor_value_info
@@ -114,6 +123,7 @@ def powers_of_double():
 
 
 PAST = [clip_of_a_constant_without_min, cast_of_a_constant_like_one_of_higher_rank,
+        bits_of_a_constant_beyond_double,
         loop_without_iterations, rotary_embedding_of_unknown_width,
         multi_head_attention_of_unknown_width, powers_of_double]
 
