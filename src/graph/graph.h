@@ -257,6 +257,9 @@ clg_status graph_compact(graph *g);
 /* Deletes the values that no node uses or produces, but for inputs and outputs of the graph. Value
  * ids change. */
 clg_status graph_drop_values(graph *g);
+/* Lets constants of up to 64 KiB with equal dtypes, shapes and elements share one tensor, so that
+ * they are equal at a glance. Strings are left apart. */
+clg_status graph_share_constants(graph *g);
 /* Counts the uses of each value: as input of a node, captured by a subgraph, or as output of the
  * graph. Free the counts with memory_free. */
 clg_status graph_count_uses(const graph *g, uint32_t **out_counts);

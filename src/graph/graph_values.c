@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deletes the values of a graph that nothing defines or nobody uses, of which passes leave many.
+ * Deletes the values of a graph that nothing defines or nobody uses, of which passes leave many, and
+ * lets equal constants share a tensor.
  */
+#include "base/hash.h"
 #include "graph/graph_internal.h"
+
+/* Larger constants are weights, which are seldom equal; to compare them takes time. */
+#define MAX_SHARED_BYTES ((size_t)1 << 16)
 
 static void mark(void *user, value_id v) { ((bool *)user)[v] = true; }
 
@@ -85,5 +90,33 @@ clg_status graph_drop_values(graph *g)
     hash_map_deinit(&names);
     memory_free(kept);
     memory_free(ids);
+    return status;
+}
+
+/* Lets v have the tensor of the first constant equal to it, or adds it to those seen: value ids by
+ * the hash of the elements. */
+static clg_status share_constant(graph *g, value_id v, hash_map *seen)
+{
+    tensor **own = &g->values[v].constant;
+    const hash128 key = hash128_bytes((*own)->data, (*own)->size_bytes);
+    const size_t first = hash_map_get(seen, &key, sizeof key);
+    if (first == HASH_MAP_NONE) return hash_map_set(seen, &key, sizeof key, v);
+    tensor *shared = g->values[first].constant;
+    if (shared == *own || !tensor_equal(shared, *own)) return CLG_OK;
+    tensor_free(*own);
+    *own = tensor_retain(shared);
+    return CLG_OK;
+}
+
+clg_status graph_share_constants(graph *g)
+{
+    hash_map seen = {0};
+    clg_status status = CLG_OK;
+    for (value_id v = 0; v < g->n_values && status == CLG_OK; v++) {
+        const tensor *t = g->values[v].constant;
+        if (t && t->dtype != CLG_STRING && t->size_bytes > 0 && t->size_bytes <= MAX_SHARED_BYTES)
+            status = share_constant(g, v, &seen);
+    }
+    hash_map_deinit(&seen);
     return status;
 }

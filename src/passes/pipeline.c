@@ -99,6 +99,7 @@ clg_status passes_run(const graph *model, const pass_options *options, graph **o
     for (size_t i = 0; i < n_passes && status == CLG_OK; i++)
         if (!is_disabled(&passes[i], options)) status = run_one(g, &passes[i], options);
     if (status == CLG_OK) status = graph_drop_values(g);
+    if (status == CLG_OK) status = graph_share_constants(g);
     if (status != CLG_OK) {
         graph_free(g);
         return status;

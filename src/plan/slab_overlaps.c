@@ -10,6 +10,10 @@
 
 #include <string.h>
 
+/* So many leaves in a row are looked at one after another, which takes less time than the way
+ * through the tree to the next one that counts; only from the first of them on is it taken. */
+#define N_NEAR 16
+
 clg_status slab_overlaps_init(slab_overlaps *o, const plan_block *blocks, const uint32_t *by_start,
                               size_t n)
 {
@@ -78,8 +82,10 @@ size_t slab_overlaps_find(const slab_overlaps *o, const plan_block *block, uint3
     const size_t limit = o->n_leaves + count_begun(o, block->last_step);
     const uint64_t first = block->first_step;
     size_t n = 0, leaf = o->n_leaves;
-    if (o->ends[leaf] <= first) leaf = next_leaf(o, leaf, first);
-    for (; leaf < limit; leaf = next_leaf(o, leaf, first))
-        out_found[n++] = o->by_start[leaf - o->n_leaves];
+    while (leaf < limit) {
+        const bool overlaps = o->ends[leaf] > first;
+        if (overlaps) out_found[n++] = o->by_start[leaf - o->n_leaves];
+        leaf = overlaps || leaf % N_NEAR != 0 ? leaf + 1 : next_leaf(o, leaf, first);
+    }
     return n;
 }

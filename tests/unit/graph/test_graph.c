@@ -312,6 +312,35 @@ TEST(graph__unused_values_are_dropped)
     tensor_free(t);
 }
 
+static const tensor *constant_of(graph *g, tensor *t)
+{
+    value_id v;
+    assert_ok(graph_add_constant(g, "", t, &v));
+    tensor_free(t);
+    return g->values[v].constant;
+}
+
+TEST(graph__equal_constants_share_a_tensor)
+{
+    graph *g = make();
+    const tensor *first = constant_of(g, numbers(2, 3)), *other = constant_of(g, numbers(1, 3));
+    const tensor *longer = constant_of(g, numbers(2, 4));
+    (void)constant_of(g, numbers(2, 3));
+    tensor *matrix = numbers(2, 3);
+    matrix->dims = (shape){.rank = 2, .dims = {1, 3}};
+    const tensor *shaped = constant_of(g, matrix);
+    tensor *ints = numbers(2, 3);
+    ints->dtype = CLG_INT32; /* of the same bytes */
+    const tensor *typed = constant_of(g, ints);
+    enum { LARGE = (1 << 16) / sizeof(float) + 1 };
+    const tensor *large[2] = {constant_of(g, numbers(2, LARGE)), constant_of(g, numbers(2, LARGE))};
+    assert_ok(graph_share_constants(g));
+    const tensor *now[] = {first, other, longer, first, shaped, typed, large[0], large[1]};
+    for (size_t i = 0; i < sizeof now / sizeof *now; i++)
+        assert_ptr_equal(g->values[g->n_values - sizeof now / sizeof *now + i].constant, now[i]);
+    graph_free(g);
+}
+
 /* Checks, on a chain whose values are also all inputs of one node, that the time of replacing every
  * value is that of the uses: by counting them. */
 TEST(graph__replacing_uses_visits_no_others)
