@@ -8,7 +8,8 @@
 Each row of docs/operators.md gets N cases; then come random graphs of 5 to 60 nodes (--graphs). The
 cases are written as ONNX's test cases are, in FOLDER, and compared by `cltool verify`. A case that
 differs from ONNX Runtime is compared with ONNX's reference: what agrees with one of the two is
-right, and counted. Progress is kept in FOLDER/SEED.json, for one state of the tree; a run that was
+right, and counted. Rows of which fewer than --at-least cases were executed get more of them, up to
+three times N. Progress is kept in FOLDER/SEED.json, for one state of the tree; a run that was
 stopped goes on. Exits 1 when a difference is not explained in explained.py, or nothing passed.
 
     fuzz.py --replay CASE ...    one case of a seed again; where it differs, its smallest part, in
@@ -44,6 +45,7 @@ import shrink  # noqa: E402
 TREE = HERE.parents[2]
 NEWEST = onnx.defs.onnx_opset_version()
 SCHEMALESS = {"com.microsoft"}  # domains that the onnx package does not describe
+SOME = 10  # cases that a row gets at a time, beyond those that all get
 NOT_EXECUTED = ("refused", "no rival", "not made")  # outcomes
 DOMAINS = {"ai.onnx, the default domain": ""}
 
@@ -310,6 +312,11 @@ def tree():
         f"-{hashlib.sha256(changes).hexdigest()[:12]}" if changes else "")
 
 
+def executed(counts):
+    """How many cases of a row were executed. COUNTS: {outcome: number of cases}."""
+    return sum(n for outcome, n in counts.items() if outcome not in NOT_EXECUTED)
+
+
 class Outcomes:
     """What became of each case, kept in a file of the seed. OF: what it is true of, the tree and
     cltool's options; what another one left is not read."""
@@ -336,16 +343,23 @@ class Outcomes:
     def count(self):
         return collections.Counter(result for _, result, _ in self.state["cases"].values())
 
+    def by_row(self):
+        """{row: {outcome: number of cases}}."""
+        counts = collections.defaultdict(collections.Counter)
+        for row, result, _ in self.state["cases"].values():
+            counts[row][result] += 1
+        return counts
+
+    def rows_below(self, at_least):
+        """Rows of which fewer cases were executed."""
+        return {row for row, counts in self.by_row().items() if executed(counts) < at_least}
+
     def report(self):
         """Prints what became of the cases; returns whether nothing is left unexplained."""
-        by_row = collections.defaultdict(collections.Counter)
-        for row, result, _ in self.state["cases"].values():
-            by_row[row][result] += 1
-        for row, counts in sorted(by_row.items()):
-            executed = sum(n for r, n in counts.items() if r not in NOT_EXECUTED)
-            if executed < 20:
+        for row, counts in sorted(self.by_row().items()):
+            if executed(counts) < 20:
                 said = ", ".join(f"{n} {r}" for r, n in counts.items())
-                print(f"{row}: {executed} executed; {said}")
+                print(f"{row}: {executed(counts)} executed; {said}")
         total = self.count()
         passed = total["pass"] + total["pass, not as the first"]
         cases = max(1, sum(total.values()))
@@ -365,6 +379,7 @@ def main():
     parser.add_argument("--folder", required=True)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--per-row", type=int, default=25)
+    parser.add_argument("--at-least", type=int, default=0, help="executed cases of each row")
     parser.add_argument("--graphs", type=int, default=0)
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument("--option", action="append", default=[], help="handed to cltool verify")
@@ -382,20 +397,30 @@ def main():
         path = path.with_name("replay.json")
         path.unlink(missing_ok=True)
     outcomes = Outcomes(path, [tree(), *arguments.option])
+    run(arguments, outcomes, planned(arguments, outcomes))
+    for first in range(arguments.per_row, 3 * arguments.per_row, SOME):
+        short = outcomes.rows_below(arguments.at_least)
+        if short:
+            indexes = range(first, first + SOME)
+            run(arguments, outcomes, planned(arguments, outcomes, indexes, short))
+    return 0 if outcomes.report() else 1
+
+
+def run(arguments, outcomes, cases):
     batch = Batch(arguments, outcomes)
-    for name, row, case in planned(arguments, outcomes):
+    for name, row, case in cases:
         batch.add(name, row, case)
         if len(batch.cases) >= arguments.batch:
             batch.finish()
             outcomes.save()
     batch.finish()
     outcomes.save()
-    return 0 if outcomes.report() else 1
 
 
-def planned(arguments, outcomes):
-    """(name, row, case) of what is still to be done. What cannot be made is recorded."""
-    indexes = range(arguments.per_row)
+def planned(arguments, outcomes, indexes=None, only=None):
+    """(name, row, case) of what is still to be done: the cases INDEXES of each row, or of those
+    ONLY. What cannot be made is recorded."""
+    indexes = indexes or range(arguments.per_row)
     numbers = range(arguments.graphs)
     if arguments.replay:
         label, _, index = arguments.replay.rpartition(".")
@@ -404,6 +429,8 @@ def planned(arguments, outcomes):
         for row in chosen_rows(arguments.operators):
             domain, operator, first, _ = row
             label = f"{domain or 'onnx'}.{operator}.{first}"
+            if only is not None and label not in only:
+                continue
             name = f"{label}.{index}"
             if name in outcomes or arguments.replay not in (None, name):
                 continue

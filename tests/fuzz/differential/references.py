@@ -16,12 +16,15 @@ Where the other implementations fall short of the standard:
   shapes.
 - Gemm before opset 7: ONNX Runtime lacks it; ONNX's reference forgets beta where broadcast is 0.
 - Optional: ONNX Runtime lacks the newest version, and ONNX's reference its types.
+- Gradient: neither has it. Here it is the central difference of the graph in double.
 """
 
+import copy
 import math
 
 import numpy
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 # ---- recurrent layers ----------------------------------------------------------------------------
 
@@ -279,6 +282,33 @@ def optional_element(case, values):
     return {last.output[0]: numpy.array(len(inputs) > 0)}
 
 
+def in_double(values):
+    return {n: v.astype(float) if v.dtype.kind == "f" else v for n, v in values.items()}
+
+
+def gradient(case, values):
+    """The derivatives of Gradient's y by each of its inputs: central differences."""
+    node = case.nodes[-1]
+    graph = copy.copy(case)
+    graph.nodes = case.nodes[:-1]
+    graph.outputs = [helper.get_node_attr_value(node, "y").decode()]
+    graph.inputs, graph.constants = in_double(case.inputs), in_double(case.constants)
+    evaluator = ReferenceEvaluator(graph.model())
+    step = 2.0**-14
+    results = {}
+    for name, result in zip(node.input, node.output):
+        slopes = numpy.zeros(values[name].shape)
+        for at in numpy.ndindex(slopes.shape):
+            sides = []
+            for sign in (1, -1):
+                feeds = {n: v.copy() for n, v in graph.inputs.items()}
+                feeds[name][at] += sign * step
+                sides.append(evaluator.run(None, feeds)[0])
+            slopes[at] = (sides[0] - sides[1]) / (2 * step)
+        results[result] = slopes.astype(values[name].dtype)
+    return results
+
+
 # {(domain, operator): function of the node, its attributes and its inputs as doubles, None where
 # omitted}. It returns the outputs.
 REFERENCES = {
@@ -304,9 +334,12 @@ MAX_INPUTS = 8
 
 
 def reference_of(case):
-    """The function for a case of one node, or of an Optional and its reader; None without one."""
+    """The function for a case of one node, of an Optional and its reader, or of a graph and its
+    Gradient; None without one."""
     if {n.op_type for n in case.nodes} <= OPTIONALS:
         return optional_element
+    if case.nodes[-1].op_type == "Gradient":
+        return gradient
     if len(case.nodes) != 1:
         return None
     node = case.nodes[0]
@@ -321,8 +354,8 @@ def compute(case):
     """{output: value} of a case that reference_of knows, in the type of its first input."""
     function = reference_of(case)
     values = case.inputs | case.constants
-    if function is optional_element:
-        return optional_element(case, values)
+    if function in (optional_element, gradient):
+        return function(case, values)
     node = case.nodes[0]
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if function in OF_MAPS:

@@ -19,6 +19,8 @@ FAMILIES = [
     "control",
     "classic",
     "random_numbers",
+    "images",
+    "training",
 ]
 
 
