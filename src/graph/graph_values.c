@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deletes the values of a graph that nothing defines or nobody uses, of which passes leave many, and
+ * Deletes the values of a graph that nothing defines or nobody uses, of which passes leave many;
  * lets equal constants share a tensor.
  */
 #include "base/hash.h"

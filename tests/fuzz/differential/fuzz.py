@@ -8,9 +8,9 @@
 Each row of docs/operators.md gets N cases; then come random graphs of 5 to 60 nodes (--graphs). The
 cases are written as ONNX's test cases are, in FOLDER, and compared by `cltool verify`. A case that
 differs from ONNX Runtime is compared with ONNX's reference: what agrees with one of the two is
-right, and counted. Rows of which fewer than --at-least cases were executed get more of them, up to
-three times N. Progress is kept in FOLDER/SEED.json, for one state of the tree; a run that was
-stopped goes on. Exits 1 when a difference is not explained in explained.py, or nothing passed.
+right, and counted. Rows of which fewer than --min-per-row cases were executed get more, up to three
+times N. Progress is kept in FOLDER/SEED.json, for one state of the tree; a run that was stopped
+goes on. Exits 1 when a difference is not explained in explained.py, or nothing passed.
 
     fuzz.py --replay CASE ...    one case of a seed again; where it differs, its smallest part, in
                                  FOLDER/differences/CASE.smallest
@@ -45,7 +45,7 @@ import shrink  # noqa: E402
 TREE = HERE.parents[2]
 NEWEST = onnx.defs.onnx_opset_version()
 SCHEMALESS = {"com.microsoft"}  # domains that the onnx package does not describe
-SOME = 10  # cases that a row gets at a time, beyond those that all get
+EXTRA = 10  # cases that a row gets at a time, beyond those that all get
 NOT_EXECUTED = ("refused", "no rival", "not made")  # outcomes
 DOMAINS = {"ai.onnx, the default domain": ""}
 
@@ -350,9 +350,9 @@ class Outcomes:
             counts[row][result] += 1
         return counts
 
-    def rows_below(self, at_least):
+    def rows_below(self, minimum):
         """Rows of which fewer cases were executed."""
-        return {row for row, counts in self.by_row().items() if executed(counts) < at_least}
+        return {row for row, counts in self.by_row().items() if executed(counts) < minimum}
 
     def report(self):
         """Prints what became of the cases; returns whether nothing is left unexplained."""
@@ -379,7 +379,7 @@ def main():
     parser.add_argument("--folder", required=True)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--per-row", type=int, default=25)
-    parser.add_argument("--at-least", type=int, default=0, help="executed cases of each row")
+    parser.add_argument("--min-per-row", type=int, default=0, help="executed cases of each row")
     parser.add_argument("--graphs", type=int, default=0)
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument("--option", action="append", default=[], help="handed to cltool verify")
@@ -398,10 +398,10 @@ def main():
         path.unlink(missing_ok=True)
     outcomes = Outcomes(path, [tree(), *arguments.option])
     run(arguments, outcomes, planned(arguments, outcomes))
-    for first in range(arguments.per_row, 3 * arguments.per_row, SOME):
-        short = outcomes.rows_below(arguments.at_least)
+    for first in range(arguments.per_row, 3 * arguments.per_row, EXTRA):
+        short = outcomes.rows_below(arguments.min_per_row)
         if short:
-            indexes = range(first, first + SOME)
+            indexes = range(first, first + EXTRA)
             run(arguments, outcomes, planned(arguments, outcomes, indexes, short))
     return 0 if outcomes.report() else 1
 

@@ -14,7 +14,8 @@ def extend(m, values, shape):
     if kind == "unary":
         return m.node(m.pick(*UNARY), [first])[0]
     if kind == "binary":
-        second = m.pick(m.pick(*values), m.value(m.tensor("float32", m.narrowed(shape), -1, 1), True))
+        constant = m.value(m.tensor("float32", m.narrowed(shape), -1, 1), True)
+        second = m.pick(m.pick(*values), constant)
         return m.node(m.pick(*BINARY), [first, second])[0]
     if kind == "softmax":
         return m.node("Softmax", [first], axis=-1)[0]
