@@ -120,6 +120,10 @@ def binary(m):
                 b = numpy.round(b).astype(b.dtype)
     elif op == "PRelu":
         a = m.tensor(dtype, shape)
+        if m.version < 7 and b.ndim == 1 and len(shape) > 1:
+            # A vector has the channels' slopes. Where other sizes equal their number, ONNX's
+            # reference takes the last axis that does.
+            b = m.tensor(dtype, [shape[1] if shape.count(shape[1]) == 1 else 1])
     elif op == "BitShift":
         b = m.tensor(dtype, b_shape, 0, 7)
         a = m.wide(dtype, a_shape)
