@@ -184,9 +184,9 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes)
     uint64_t largest = s->context->caps->max_alloc_bytes;
     if (largest == 0 || size_bytes <= largest) return CLG_OK;
     return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
-                     "the tensor %s of %zu bytes does not fit the device's largest buffer of "
-                     "%llu bytes",
-                     state_value_text(s, v, name), size_bytes, (unsigned long long)largest);
+                     "a tensor of %zu bytes does not fit the device's largest buffer of %llu "
+                     "bytes: %s",
+                     size_bytes, (unsigned long long)largest, state_value_text(s, v, name));
 }
 
 /* Returns the last node of the main graph that reads v; NODE_NONE if it is not known, or if v is

@@ -243,7 +243,8 @@ clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
     plan *p = NULL;
     clg_status status = plan_dry(&a, &e->planning, &p);
     if (status == CLG_OK && p) status = compile(&a, p);
-    for (size_t i = 0; i < a.n_kernels; i++) ocl_kernel_free(a.kernels[i]);
+    /* Newest first: PoCL looks for a kernel in a list of all that its program has, from there. */
+    for (size_t i = a.n_kernels; i-- > 0;) ocl_kernel_free(a.kernels[i]);
     for (size_t i = 0; i < a.n_buffers; i++) ocl_buffer_free(a.buffers[i].buffer);
     memory_free(a.kernels);
     memory_free(a.buffers);

@@ -348,6 +348,47 @@ TEST(small_buffers__stacked_outputs_need_no_more_than_they_have)
     clg_context_free(context);
 }
 
+/* Values of a body have no name in the graph. */
+TEST(small_buffers__values_of_bodies_are_said_by_their_node)
+{
+    enum { HALF = 40000 };
+    ow_model m = {.ir_version = 8, .opset = 13}, body = {0};
+    ow_bytes loop = ow_node("Loop", "grow", "trip,,x", "last"), both, sum;
+    const int64_t trip = 2;
+    static const float x[HALF];
+    clg_model *model;
+    clg_session *s;
+    ow_input(&body, "i", CLG_INT64, 0, NULL, NULL);
+    ow_input(&body, "on", CLG_BOOL, 0, NULL, NULL);
+    ow_input(&body, "v", CLG_FLOAT32, 1, DIMS(HALF), NULL);
+    both = ow_node("Concat", "", "v,v", "both");
+    ow_attribute_int(&both, "axis", 0);
+    ow_add_node(&body, both);
+    sum = ow_node("ReduceMax", "", "both", "largest");
+    ow_attribute_int(&sum, "keepdims", 0);
+    ow_add_node(&body, sum);
+    ow_simple_node(&body, "Add", "", "v,largest", "next");
+    ow_simple_node(&body, "Identity", "", "on", "goes");
+    ow_output(&body, "goes", CLG_BOOL);
+    ow_output(&body, "next", CLG_FLOAT32);
+    ow_attribute_graph(&loop, "body", body.graph);
+    ow_input(&m, "x", CLG_FLOAT32, 1, DIMS(HALF), NULL);
+    ow_initializer(&m, ow_tensor_raw("trip", CLG_INT64, 0, NULL, &trip, sizeof trip));
+    ow_add_node(&m, loop);
+    ow_output(&m, "last", CLG_FLOAT32);
+    clg_context *context = open_context(LIMIT);
+    assert_ok(ow_load(&m, &model));
+    assert_ok(clg_session_create(context, model, NULL, &s));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 1, DIMS(HALF), x));
+    assert_error(
+        clg_session_run(s), CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+        "a tensor of 320000 bytes does not fit the device's largest buffer of 262144 bytes: "
+        "a value of node 'grow' (Loop, opset 13)");
+    clg_session_free(s);
+    clg_model_free(model);
+    clg_context_free(context);
+}
+
 /* With the limit enforced and not reported, the driver's own error comes back: the layer works. */
 TEST(small_buffers__an_unknown_limit_is_met)
 {
