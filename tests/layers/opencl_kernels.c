@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that keeps a program's kernels in a list with the
- * newest first, in which a release looks for its own, as PoCL does. kernels_passed counts the others
- * that releases went past: it grows with the square of the kernels where they are released in the
- * order in which they were created.
+ * newest first, in which a release looks for its own, as PoCL does. It counts the others that
+ * releases went past: this grows with the square of the number of kernels where they are released
+ * in the order in which they were created.
  */
 #define LAYER_NAME "clgraph's list of kernels"
 #include "opencl_layer.h"
