@@ -104,6 +104,16 @@ def run(command, folder, environment, what, code=0):
     return done.stdout
 
 
+def kill_session(session):
+    """Kills all processes of a session: timeout(1) is in a process group apart."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(folder.name)) == session:
+                os.kill(int(folder.name), signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
 def start(command, folder, environment):
     """Runs a command of bash for START_SECONDS, and ends it; raises Failure if it failed before."""
     with subprocess.Popen(
@@ -119,7 +129,7 @@ def start(command, folder, environment):
         try:
             printed, _ = process.communicate(timeout=START_SECONDS)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_session(process.pid)
             process.communicate()
             return
     if process.returncode != 0:
