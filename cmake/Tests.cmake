@@ -128,6 +128,7 @@ function(clg_add_test_scripts area label)
 endfunction()
 
 clg_add_test_programs(unit "unit;quick")
+add_dependencies(tests_quick tests_unit) # with the libraries that these load
 # The provider for ONNX Runtime groups nodes without knowing of it, so this needs no headers of it.
 target_sources(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim/ep_groups.c")
 target_include_directories(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim")
@@ -161,7 +162,6 @@ foreach(source IN LISTS fake_sources)
   set_target_properties(library_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
     C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/libraries")
   add_dependencies(tests_unit library_${name})
-  add_dependencies(tests_quick library_${name})
 endforeach()
 
 # Benchmarks, tests/bench/<name>.c: built, never run by ctest.

@@ -8,8 +8,8 @@
 #                                                    not root)
 #
 # Groups: build (compile everything but the tests), run (predict on a plain CPU), test, quick (the
-# part of test that tools/test.sh needs without arguments), drivers (in
-# addition to build and run, for tools/drivers.sh), lint, vendors (compilers of GPU vendors, for
+# part of test that tools/test.sh needs without arguments), drivers (in addition to build and run,
+# for tools/drivers.sh), lint, vendors (compilers of GPU vendors, for
 # tools/portability.sh), windows (in addition to build, for tools/windows.sh), onnxruntime (headers
 # for the execution provider; where the release has none that are new enough, or CLG_ORT_PREFIX is
 # set, those of Debian sid alone, into $CLG_ORT_PREFIX/include/clgraph-onnxruntime, by default of
@@ -54,7 +54,8 @@ packages_of() { # GROUP SUITE
     test)
       # Scripts of tests/ call perl, python3 and diff, one mpirun; mesa-opencl-icd has rusticl. fish
       # and zsh complete cltool, man and mandoc check its pages.
-      echo g++ libcmocka-dev libonnx-testdata mesa-opencl-icd openmpi-bin python3 python3-pil python3-torch python3-torchvision valgrind make perl diffutils python3-markdown-it python3-numpy python3-pyopencl fish zsh man-db mandoc
+      packages_of quick "$2"
+      echo g++ libonnx-testdata mesa-opencl-icd openmpi-bin python3 python3-pil python3-torch python3-torchvision valgrind make perl diffutils python3-markdown-it python3-numpy python3-pyopencl fish zsh man-db mandoc
       # Oclgrind has left Debian after 12. PyTorch's exporter imports onnx from 2.0 on.
       case $2 in
         bookworm) echo oclgrind ;;

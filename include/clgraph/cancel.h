@@ -5,10 +5,9 @@
  * A triggered token ends with CANCELLED: the loading of a model (clg_model_options.cancel), the
  * creation of a session, and all its preparations and runs, those of its clones and streams too
  * (clg_session_options.cancel). Work in progress stops within 100 ms or at the end of the call of
- * the driver that it is in, which the message then names; compile helpers are killed. The call
- * returns when what it made is freed, which takes up to a second where a graph has a million nodes.
- * Calls that start while the token is triggered are cancelled, too. One token may be in many
- * options; they keep it alive.
+ * the driver that it is in, which the message then names; compile helpers are killed. Calls that
+ * start while the token is triggered are cancelled, too. One token may be in many options; they
+ * keep it alive.
  */
 #ifndef CLGRAPH_CANCEL_H
 #define CLGRAPH_CANCEL_H

@@ -272,8 +272,7 @@ TEST(string_sequences__are_carried_by_loops)
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};
     ow_bytes loop = ow_node("Loop", "", "n,,x,none", "last,list,rows"),
              empty = ow_node("SequenceEmpty", "", "", "none");
-    ow_input(&body, "i", CLG_INT64, 0, NULL, NULL);
-    ow_input(&body, "on", CLG_BOOL, 0, NULL, NULL);
+    ow_loop_inputs(&body);
     add_input(&body, "word", TENSOR);
     add_input(&body, "list", SEQUENCE);
     add_words(&body, "x", "x");

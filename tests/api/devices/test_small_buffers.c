@@ -277,8 +277,7 @@ static clg_session *open_loop(clg_context *context, const clg_session_options *o
     const float one = 1;
     clg_model *model;
     clg_session *s;
-    ow_input(&body, "i", CLG_INT64, 0, NULL, NULL);
-    ow_input(&body, "on", CLG_BOOL, 0, NULL, NULL);
+    ow_loop_inputs(&body);
     ow_input(&body, "v", CLG_FLOAT32, 1, DIMS(SLICE), NULL);
     ow_initializer(&body, ow_tensor_raw("one", CLG_FLOAT32, 0, NULL, &one, sizeof one));
     ow_simple_node(&body, "Add", "", "v,one", "next");
@@ -353,20 +352,19 @@ TEST(small_buffers__values_of_bodies_are_said_by_their_node)
 {
     enum { HALF = 40000 };
     ow_model m = {.ir_version = 8, .opset = 13}, body = {0};
-    ow_bytes loop = ow_node("Loop", "grow", "trip,,x", "last"), both, sum;
+    ow_bytes loop = ow_node("Loop", "grow", "trip,,x", "last"), both, largest;
     const int64_t trip = 2;
     static const float x[HALF];
     clg_model *model;
     clg_session *s;
-    ow_input(&body, "i", CLG_INT64, 0, NULL, NULL);
-    ow_input(&body, "on", CLG_BOOL, 0, NULL, NULL);
+    ow_loop_inputs(&body);
     ow_input(&body, "v", CLG_FLOAT32, 1, DIMS(HALF), NULL);
     both = ow_node("Concat", "", "v,v", "both");
     ow_attribute_int(&both, "axis", 0);
     ow_add_node(&body, both);
-    sum = ow_node("ReduceMax", "", "both", "largest");
-    ow_attribute_int(&sum, "keepdims", 0);
-    ow_add_node(&body, sum);
+    largest = ow_node("ReduceMax", "", "both", "largest");
+    ow_attribute_int(&largest, "keepdims", 0);
+    ow_add_node(&body, largest);
     ow_simple_node(&body, "Add", "", "v,largest", "next");
     ow_simple_node(&body, "Identity", "", "on", "goes");
     ow_output(&body, "goes", CLG_BOOL);

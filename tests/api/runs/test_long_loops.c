@@ -40,8 +40,7 @@ static void add_flag(ow_model *m, const char *name)
 
 static void start_body(ow_model *body)
 {
-    ow_input(body, "i", CLG_INT64, 0, NULL, NULL);
-    ow_input(body, "on", CLG_BOOL, 0, NULL, NULL);
+    ow_loop_inputs(body);
     ow_input(body, "v", CLG_FLOAT32, SIZE_MAX, NULL, NULL);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Counts what releasing the kernels of many launches costs a driver that keeps them in a list
- * (layers/opencl_kernels.c): a plan of a million launches takes hours where each release goes past
- * all kernels that are newer.
+ * (layers/opencl_kernels.c): the square of their number where each release goes past all newer
+ * kernels.
  */
 #include "support/fixtures/large_models.h"
 #include "support/fixtures/ocl_platforms.h"
