@@ -5,7 +5,7 @@
 #ifndef CLG_ONNXRUNTIME_EP_ATTRIBUTES_H
 #define CLG_ONNXRUNTIME_EP_ATTRIBUTES_H
 
-#include "base/wire_write.h"
+#include "base/wire/wire_write.h"
 #include "ep_graph.h"
 
 /* Appends the attributes of a node but those that are graphs. */

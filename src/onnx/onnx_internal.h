@@ -6,7 +6,7 @@
 #define CLG_ONNX_ONNX_INTERNAL_H
 
 #include "base/strbuf.h"
-#include "base/wire.h"
+#include "base/wire/wire.h"
 #include "onnx/onnx.h"
 #include "onnx/onnx_fields.h"
 #include "tensor/formats/tensor_proto.h"

@@ -3,7 +3,7 @@
  * Writes AttributeProto, in the order of its fields. Attributes of types that no operator has are
  * written as they were read.
  */
-#include "base/wire.h"
+#include "base/wire/wire.h"
 #include "onnx/onnx_save_internal.h"
 #include "tensor/formats/tensor_proto.h"
 

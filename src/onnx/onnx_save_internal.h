@@ -5,7 +5,7 @@
 #ifndef CLG_ONNX_ONNX_SAVE_INTERNAL_H
 #define CLG_ONNX_ONNX_SAVE_INTERNAL_H
 
-#include "base/wire_write.h"
+#include "base/wire/wire_write.h"
 #include "onnx/onnx.h"
 #include "onnx/onnx_fields.h"
 

@@ -26,7 +26,7 @@ MIN_PERCENT=80
 # The parsers of each target; FILE@TEXT: up to the line with this text.
 parsers_of() {
   case $1 in
-    onnx) echo src/onnx/onnx_{attribute,data,function,graph,load,names,type}.c src/base/wire.c ;;
+    onnx) echo src/onnx/onnx_{attribute,data,function,graph,load,names,type}.c src/base/wire/wire.c ;;
     npy) echo src/tensor/formats/npy.c src/tensor/formats/npy_rows.c ;;
     npz) echo src/tensor/formats/npz.c src/tensor/formats/zip_read.c ;;
     proto) echo src/tensor/formats/tensor_proto.c src/tensor/formats/value_proto.c ;;

@@ -7,8 +7,8 @@
 #ifndef CLG_TENSOR_TENSOR_PROTO_H
 #define CLG_TENSOR_TENSOR_PROTO_H
 
-#include "base/wire.h"
-#include "base/wire_write.h"
+#include "base/wire/wire.h"
+#include "base/wire/wire_write.h"
 #include "tensor/tensor.h"
 
 /* A parsed message: views into its bytes, no owned memory. */

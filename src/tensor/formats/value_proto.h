@@ -6,7 +6,7 @@
 #ifndef CLG_TENSOR_VALUE_PROTO_H
 #define CLG_TENSOR_VALUE_PROTO_H
 
-#include "base/wire.h"
+#include "base/wire/wire.h"
 #include "tensor/value.h"
 
 /* Reads a message of this kind of value. Errors: INVALID_MODEL; UNSUPPORTED_DTYPE for sparse

@@ -5,7 +5,7 @@
  */
 #include "support/unit.h"
 
-#include "base/wire.h"
+#include "base/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

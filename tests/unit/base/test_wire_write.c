@@ -6,8 +6,8 @@
 #include "support/unit.h"
 
 #include "base/memory.h"
-#include "base/wire.h"
-#include "base/wire_write.h"
+#include "base/wire/wire.h"
+#include "base/wire/wire_write.h"
 #include "support/fakes/failing_alloc.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Parses protobuf's wire format (developers.google.com/protocol-buffers/docs/encoding), except
  * groups, which no ONNX message uses.
  */
-#include "base/wire.h"
+#include "base/wire/wire.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  * Implements wire_write.h. The encoded size is counted from the first field on, so that a message
  * that is too large is refused before memory is used for it.
  */
-#include "base/wire_write.h"
+#include "base/wire/wire_write.h"
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "base/wire.h"
+#include "base/wire/wire.h"
 
 #include <string.h>
 
