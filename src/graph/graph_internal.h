@@ -13,9 +13,6 @@ typedef struct graph_uses graph_uses;
 /* Maximum number of attributes of a node; no operator has nearly as many. */
 #define NODE_MAX_ATTRIBUTES 256
 
-/* For tests: returns the number of uses that graph_replace_uses has looked at since the last
- * graph_compact. */
-size_t graph_uses_visited(const graph *g);
 /* Frees the index of uses, which the next graph_replace_uses makes again. */
 void graph_drop_uses(graph *g);
 /* Returns a copy of the name in the arena, "" for NULL; NULL when out of memory. */

@@ -8,6 +8,7 @@
  * since an input that changes is only added to its new list. Functions that change inputs or add
  * subgraphs while the index exists keep it up to date, or drop it.
  */
+#include "base/work_count.h"
 #include "graph/graph_internal.h"
 
 #define NO_ENTRY UINT32_MAX
@@ -24,7 +25,6 @@ struct graph_uses {
     size_t n_heads, heads_capacity;
     use_entry *entries;
     size_t n_entries, entries_capacity;
-    size_t n_visited; /* entries, by all graph_replace_uses */
 };
 
 void graph_drop_uses(graph *g)
@@ -108,7 +108,7 @@ clg_status graph_replace_uses(graph *g, value_id from, value_id to)
     for (uint32_t i = u->heads[from]; i != NO_ENTRY;) {
         use_entry *e = &u->entries[i];
         const uint32_t next = e->next;
-        u->n_visited++;
+        work_count_add(1);
         value_id *use = find_use(g, e);
         if (use && *use == from) {
             *use = to;
@@ -120,5 +120,3 @@ clg_status graph_replace_uses(graph *g, value_id from, value_id to)
     u->heads[from] = NO_ENTRY;
     return CLG_OK;
 }
-
-size_t graph_uses_visited(const graph *g) { return g->uses ? g->uses->n_visited : 0; }

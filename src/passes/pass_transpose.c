@@ -7,6 +7,7 @@
  * moved: most consumers read them as views.
  */
 #include "base/cancel.h"
+#include "base/work_count.h"
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
@@ -176,6 +177,7 @@ static clg_status list_readers(island *w)
 static void check_member(island *w, node_id i)
 {
     const node *n = &w->graph->nodes[i];
+    work_count_add(1);
     if (!w->member[i] ||
         (inputs_fit(w, n) && w->fitting[n->outputs[0]] == w->info.uses[n->outputs[0]]))
         return;

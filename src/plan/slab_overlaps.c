@@ -7,6 +7,7 @@
 #include "plan/slab_overlaps.h"
 
 #include "base/memory.h"
+#include "base/work_count.h"
 
 #include <string.h>
 
@@ -81,11 +82,12 @@ size_t slab_overlaps_find(const slab_overlaps *o, const plan_block *block, uint3
 {
     const size_t limit = o->n_leaves + count_begun(o, block->last_step);
     const uint64_t first = block->first_step;
-    size_t n = 0, leaf = o->n_leaves;
-    while (leaf < limit) {
+    size_t n = 0, n_looks = 0, leaf = o->n_leaves;
+    for (; leaf < limit; n_looks++) {
         const bool overlaps = o->ends[leaf] > first;
         if (overlaps) out_found[n++] = o->by_start[leaf - o->n_leaves];
         leaf = overlaps || leaf % N_NEAR != 0 ? leaf + 1 : next_leaf(o, leaf, first);
     }
+    work_count_add(n_looks);
     return n;
 }

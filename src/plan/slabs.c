@@ -13,6 +13,7 @@
 #include "base/cancel.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "base/work_count.h"
 #include "plan/slab_overlaps.h"
 #include "plan/slab_ranges.h"
 
@@ -84,6 +85,7 @@ static clg_status place_block(slab_work *w, uint32_t index)
     sort_indices(w->found, n, w->scratch, lies_lower, w->blocks);
     for (uint32_t slab = 0;; slab++) {
         w->n_compared += n + 1;
+        work_count_add(n + 1);
         if (slab == *w->slabs.n) CLG_TRY(slab_list_grow(&w->slabs));
         size_t offset = lowest_gap(w, block, n, slab);
         if (offset + block->size_bytes > w->slabs.max_bytes) continue;

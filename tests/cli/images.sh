@@ -97,6 +97,8 @@ LC_ALL=C sed 's/\xff\xc4/\xff\xfe/' small.jpg >no_table.jpg
 export CLG_IMAGES=off
 show short -- run gray.onnx --image small.jpg -q
 show run gray.onnx --image no_table.jpg -q
+show run same.onnx --image huge.png -q
+show run same.onnx --image small-8x13.png --max-pixels 103 -q
 unset CLG_IMAGES
 for n in 2 6 100; do
   head -c -$n small.jpg >cut.jpg
@@ -125,6 +127,12 @@ cmp y.npy json.npy && echo "the same file"
 # The first readable image gives the size; the others must have it.
 show rates -- predict same.onnx -i folder -o sizes.npy --batch 4 -q
 make blank sizes.npy
+mkdir first
+cp huge.png first/0.png
+cp pixels.png first/1.png
+cp small-8x13.png first/2.png
+show rates -- predict same.onnx -i first -o first.npy --batch 4 -q
+make blank first.npy
 bytes_graph() {
   onnx_node Identity same x y
   onnx_input x 2 n 3 8 8

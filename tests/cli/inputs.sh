@@ -67,6 +67,11 @@ large_npz() { # DESCR SHAPE BYTES: gzip has the deflated data, its CRC and size
 }
 large_npz '<f4' '(1, 50000000)' 200000000 >large.npz
 show run row.onnx -i large.npz -q
+# Its data are damaged behind the header, which nobody notices who does not unpack them.
+head -c 400 large.npz >damaged.npz
+head -c 1000 /dev/zero | LC_ALL=C tr '\0' '\377' >>damaged.npz
+tail -c +1401 large.npz >>damaged.npz
+show run row.onnx -i damaged.npz -q
 large_npz '<f4' '(1, 4)' 16 >fits.npz
 show run row.onnx -i fits.npz -q
 echo "== a table by column"

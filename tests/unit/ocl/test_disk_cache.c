@@ -248,6 +248,12 @@ TEST(cache__folder_of_others_is_memory_only_with_one_warning)
     assert_int_equal(chmod(folder, 0700), 0);
     s = open_cache(folder);
     assert_true(has(s, key_a, "payload"));
+    assert_ok(ocl_cache_pack(folder, pack));
+    assert_int_equal(chmod(folder, 0777), 0);
+    size_t n;
+    assert_error(ocl_cache_unpack(folder, pack, &n), CLG_ERROR_IO, "by all users");
+    put(s, key_b, "what", "payload"); /* it was private when it was opened */
+    assert_false(file_exists(entry_path(folder, key_b)));
     disk_cache_close(s);
 }
 

@@ -6,6 +6,7 @@
 #include "support/unit.h"
 
 #include "base/memory.h"
+#include "base/work_count.h"
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -247,4 +248,43 @@ TEST(slabs__many_live_blocks_respect_fixed_ones_and_limits)
     check(blocks, N, &s);
     memory_free(s.bytes);
     memory_free(blocks);
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+/* Returns how many blocks are looked at to place n blocks, each alive with the next two;
+ * with_live: half of them stay to the end. */
+static size_t count_work(size_t n, bool with_live)
+{
+    plan_block *blocks = memory_zalloc(n, sizeof *blocks);
+    slabs s = {0};
+    uint64_t random = 5;
+    for (uint32_t i = 0; i < n; i++)
+        blocks[i] = (plan_block){.size_bytes = 100 + next_random(&random) % 600,
+                                 .first_step = i,
+                                 .last_step = with_live && i % 2 ? UINT32_MAX : i + 2};
+    const size_t before = work_count();
+    assert_ok(plan_place_blocks(blocks, n, ALIGN, (size_t)1 << 30, &s.bytes, &s.n, &s.live));
+    memory_free(s.bytes);
+    memory_free(blocks);
+    return work_count() - before;
+}
+
+TEST(slabs__a_long_chain_compares_near_blocks_only)
+{
+    enum { N = 100000 };
+    const size_t n = count_work(N, false);
+    print_message("%zu of %d blocks\n", n, N);
+    assert_true(n >= N);
+    assert_true(n <= (size_t)64 * N);
+}
+
+/* With many that are alive together, comparing them is given up (slab_ranges.c). */
+TEST(slabs__many_live_blocks_are_not_compared_with_each_other)
+{
+    enum { N = 100000 };
+    const size_t n = count_work(N, true);
+    print_message("%zu of %d blocks\n", n, N);
+    assert_true(n >= N);
+    assert_true(n <= (size_t)4096 * N); /* each with all that live: 25000 N or more */
 }
