@@ -7,12 +7,11 @@
 #include "base/hash_map.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
 
 #include <string.h>
 
 struct map_entry {
-    char *key; /* NULL: free */
+    char *key; /* in the map's arena; NULL: free */
     size_t key_bytes;
     uint64_t hash;
     size_t value;
@@ -49,6 +48,7 @@ static clg_status grow(hash_map *m)
         *find(&larger, entry->key, entry->key_bytes, entry->hash) = *entry;
     }
     memory_free(m->entries);
+    larger.keys = m->keys;
     *m = larger;
     return CLG_OK;
 }
@@ -59,7 +59,7 @@ clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t v
     uint64_t hash = hash_of(m, key, key_bytes);
     struct map_entry *entry = find(m, key, key_bytes, hash);
     if (!entry->key) {
-        entry->key = memory_strndup(key, key_bytes);
+        entry->key = arena_strndup(&m->keys, key, key_bytes);
         if (!entry->key) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         entry->key_bytes = key_bytes;
         entry->hash = hash;
@@ -88,7 +88,7 @@ size_t hash_map_get_string(const hash_map *m, const char *key)
 
 void hash_map_deinit(hash_map *m)
 {
-    for (size_t i = 0; i < m->capacity; i++) memory_free(m->entries[i].key);
     memory_free(m->entries);
+    arena_deinit(&m->keys);
     *m = (hash_map){0};
 }

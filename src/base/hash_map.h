@@ -5,12 +5,13 @@
 #ifndef CLG_BASE_HASH_MAP_H
 #define CLG_BASE_HASH_MAP_H
 
-#include "base/error.h"
+#include "base/memory.h"
 
 typedef struct hash_map {
     struct map_entry *entries; /* open addressing */
     size_t capacity, count;
-} hash_map; /* all zeros is valid and empty */
+    arena keys; /* freed together: freeing a million keys one by one takes a quarter second */
+} hash_map;     /* all zeros is valid and empty */
 
 #define HASH_MAP_NONE ((size_t)-1)
 

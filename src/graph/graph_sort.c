@@ -32,13 +32,15 @@ static void list_producer(void *user, value_id v)
 }
 
 /* Lists the producers of the inputs and captures of all nodes, one node after the other. */
-static void list_all(producer_list *list, size_t *start)
+static clg_status list_all(producer_list *list, size_t *start)
 {
     for (size_t i = 0; i < list->g->n_nodes; i++) {
         const node *n = &list->g->nodes[i];
+        CLG_TRY(cancel_check("sorting the graph"));
         if (!n->removed) node_visit_uses(n, list_producer, list);
         start[i + 1] = list->n;
     }
+    return CLG_OK;
 }
 
 static clg_status dependencies_init(const graph *g, dependencies *d)
@@ -46,12 +48,11 @@ static clg_status dependencies_init(const graph *g, dependencies *d)
     producer_list list = {g, NULL, 0};
     d->start = memory_zalloc(g->n_nodes + 1, sizeof *d->start);
     if (!d->start) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    list_all(&list, d->start);
+    CLG_TRY(list_all(&list, d->start));
     d->producers = memory_zalloc(list.n, sizeof *d->producers);
     if (!d->producers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     list = (producer_list){g, d->producers, 0};
-    list_all(&list, d->start);
-    return CLG_OK;
+    return list_all(&list, d->start);
 }
 
 typedef struct sorting {
@@ -141,32 +142,52 @@ static clg_status find_order(const graph *g, sorting *s)
     return CLG_OK;
 }
 
+/* Returns whether the order is that of the graph's nodes, none of which was removed. */
+static bool is_in_order(const graph *g, const sorting *s)
+{
+    size_t i = 0;
+    while (i < s->n_order && s->order[i] == i) i++;
+    return i == g->n_nodes;
+}
+
+/* Puts the nodes in the order, without the removed ones. */
+static clg_status reorder(graph *g, const sorting *s)
+{
+    node *sorted = memory_zalloc(s->n_order, sizeof *sorted);
+    clg_status status = sorted ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < s->n_order && status == CLG_OK; i++) {
+        status = cancel_check("sorting the graph");
+        sorted[i] = g->nodes[s->order[i]];
+    }
+    if (status != CLG_OK) {
+        memory_free(sorted);
+        return status;
+    }
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].removed) node_release(&g->nodes[i]);
+    memory_free(g->nodes);
+    g->nodes = sorted;
+    g->n_nodes = g->nodes_capacity = s->n_order;
+    return CLG_OK;
+}
+
+static void set_producers(graph *g)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const node *n = &g->nodes[i];
+        for (size_t k = 0; k < n->n_outputs; k++)
+            if (n->outputs[k] != VALUE_NONE) g->values[n->outputs[k]].producer = (node_id)i;
+    }
+}
+
 clg_status graph_compact(graph *g)
 {
     sorting s = {0};
-    node *sorted = NULL;
-    clg_status status;
     graph_drop_uses(g);
-    CLG_TRY_GOTO(find_order(g, &s), done);
-    sorted = memory_zalloc(s.n_order, sizeof *sorted);
-    if (!sorted) {
-        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-        goto done;
-    }
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        if (g->nodes[i].removed) node_release(&g->nodes[i]);
-    }
-    for (size_t i = 0; i < s.n_order; i++) {
-        sorted[i] = g->nodes[s.order[i]];
-        for (size_t k = 0; k < sorted[i].n_outputs; k++) {
-            if (sorted[i].outputs[k] != VALUE_NONE)
-                g->values[sorted[i].outputs[k]].producer = (node_id)i;
-        }
-    }
-    memory_free(g->nodes);
-    g->nodes = sorted;
-    g->n_nodes = g->nodes_capacity = s.n_order;
-done:
+    clg_status status = find_order(g, &s);
+    /* in order already after passes that found nothing, which is most of them */
+    if (status == CLG_OK && !is_in_order(g, &s)) status = reorder(g, &s);
+    if (status == CLG_OK) set_producers(g);
     sorting_deinit(&s);
     return status;
 }

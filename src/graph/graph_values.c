@@ -3,6 +3,7 @@
  * Deletes the values of a graph that nothing defines or nobody uses, of which passes leave many;
  * lets equal constants share a tensor.
  */
+#include "base/cancel.h"
 #include "base/hash.h"
 #include "graph/graph_internal.h"
 
@@ -29,9 +30,11 @@ static void mark_kept(const graph *g, bool *kept)
 static clg_status name_kept(const graph *g, const bool *kept, const value_id *ids,
                             hash_map *out_names)
 {
-    for (value_id v = 0; v < g->n_values; v++)
+    for (value_id v = 0; v < g->n_values; v++) {
+        CLG_TRY(cancel_check("optimising the graph"));
         if (kept[v] && g->values[v].name[0] && graph_find_value(g, g->values[v].name) == v)
             CLG_TRY(hash_map_set_string(out_names, g->values[v].name, ids[v]));
+    }
     return CLG_OK;
 }
 
@@ -114,7 +117,9 @@ clg_status graph_share_constants(graph *g)
     clg_status status = CLG_OK;
     for (value_id v = 0; v < g->n_values && status == CLG_OK; v++) {
         const tensor *t = g->values[v].constant;
-        if (t && t->dtype != CLG_STRING && t->size_bytes > 0 && t->size_bytes <= MAX_SHARED_BYTES)
+        status = cancel_check("optimising the graph");
+        if (status == CLG_OK && t && t->dtype != CLG_STRING && t->size_bytes > 0 &&
+            t->size_bytes <= MAX_SHARED_BYTES)
             status = share_constant(g, v, &seen);
     }
     hash_map_deinit(&seen);

@@ -82,6 +82,12 @@ clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref, ocl_
     return create(ocl, p, ref->entry, out_kernel);
 }
 
+clg_status ocl_kernel_create_alike(const ocl_kernel *k, ocl_kernel **out_kernel)
+{
+    *out_kernel = NULL;
+    return create(k->context, k->program, k->entry, out_kernel);
+}
+
 void ocl_kernel_free(ocl_kernel *k)
 {
     if (!k) return;

@@ -197,6 +197,8 @@ void ocl_kernel_free(ocl_kernel *k);
  * before it is launched. */
 clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref,
                                    ocl_kernel **out_kernel);
+/* Creates one more kernel, or draft, of the text of k, without looking for its program. */
+clg_status ocl_kernel_create_alike(const ocl_kernel *k, ocl_kernel **out_kernel);
 /* A batch of matrix products, row-major: c = alpha op(a) op(b) + beta c, where op transposes if
  * trans_a or trans_b is set. Sizes, leading dimensions and strides count elements. */
 typedef struct ocl_gemm {

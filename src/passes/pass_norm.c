@@ -6,6 +6,7 @@
  *     LayerNormalization  y = (x - mean) / sqrt(mean((x - mean)^2) + e) * w + b
  *     RMSNormalization    y = x / sqrt(mean(x^2) + e) * w
  */
+#include "base/cancel.h"
 #include "passes/pattern.h"
 
 #define CENTRED "Sub(x, ReduceMean(x))"
@@ -169,8 +170,10 @@ clg_status pass_norm(graph *g, const pass_options *options)
     clg_status status = absorbed ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     /* From the end, so that a pattern is matched before a smaller one inside it. */
     for (size_t n = n_nodes; n-- > 0 && status == CLG_OK;)
-        if (!g->nodes[n].removed && g->nodes[n].n_outputs == 1 && !absorbed[n])
-            status = recognise(&r, (node_id)n, absorbed);
+        if (!g->nodes[n].removed && g->nodes[n].n_outputs == 1 && !absorbed[n]) {
+            status = cancel_check("optimising the graph");
+            if (status == CLG_OK) status = recognise(&r, (node_id)n, absorbed);
+        }
     memory_free(absorbed);
     graph_info_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count consumers */

@@ -4,6 +4,7 @@
  * implementation, adds weight packing and scratch memory, and appends the candidate's steps with
  * operands resolved to roots (blocks of memory, see state.h). See decision 5.
  */
+#include "base/cancel.h"
 #include "base/checked.h"
 #include "plan/state.h"
 
@@ -136,6 +137,7 @@ static clg_status emit_step(emission *e, const step *what)
 {
     root_ref refs[STEP_MAX_ARGS];
     uint32_t n = 0;
+    CLG_TRY(cancel_check("planning")); /* a sum of many inputs is many steps */
     if (what->kind == STEP_KERNEL) {
         for (uint32_t i = 0; i < what->n_dims; i++)
             if (what->global[i] == 0) return CLG_OK;

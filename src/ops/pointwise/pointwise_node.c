@@ -3,6 +3,7 @@
  * Infers, evaluates and lowers a node as a group of instructions. This is the same for all
  * pointwise operators; op_pointwise.c has their differences.
  */
+#include "base/cancel.h"
 #include "ops/lowering/work.h"
 #include "ops/ml/strings.h"
 #include "ops/pointwise/pointwise.h"
@@ -226,6 +227,7 @@ static clg_status lower_many(lower_context *c, candidate *to)
         pointwise_binding bound[POINTWISE_MAX_INPUTS];
         pointwise_register registers[POINTWISE_MAX_INPUTS], result;
         pointwise_group g = {0};
+        CLG_TRY(cancel_check("planning"));
         if (done > 0) bound[g.n_inputs++] = output;
         while (g.n_inputs < POINTWISE_MAX_INPUTS && done < c->n_inputs) {
             bound[g.n_inputs++] =

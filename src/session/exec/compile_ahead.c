@@ -9,6 +9,7 @@
  */
 #include "base/cancel.h"
 #include "session/exec/weights.h"
+#include "session/run/kernel_key.h"
 #include "session/run/launch.h"
 
 #include <string.h>
@@ -42,6 +43,7 @@ typedef struct ahead {
     size_t n_kernels, kernels_capacity;
     ocl_launch *launches;
     size_t n_launches, launches_capacity;
+    hash_map forms; /* launch_form_key of those with a kernel */
     const plan_segment *segment;
     exec_request wanted;
 } ahead;
@@ -151,6 +153,25 @@ static clg_status find_buffer(ahead *a, place_kind kind, uint32_t index, ocl_buf
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
+/* What a compiled launch depends on. */
+typedef struct launch_form_key {
+    kernel_key kernel;
+    uint64_t n_dims, global[3], local[3];
+} launch_form_key;
+
+/* Sets *out_is_new: whether no launch of this kernel and size was added; adds it to a->forms. A
+ * graph may have a million equal launches, and one is enough to compile. */
+static clg_status note_form(ahead *a, const step *s, bool *out_is_new)
+{
+    launch_form_key key = {.kernel = kernel_key_of(&s->kernel), .n_dims = s->n_dims};
+    for (uint32_t i = 0; i < s->n_dims; i++) {
+        key.global[i] = s->global[i];
+        key.local[i] = s->local[i];
+    }
+    *out_is_new = hash_map_get(&a->forms, &key, sizeof key) == HASH_MAP_NONE;
+    return *out_is_new ? hash_map_set(&a->forms, &key, sizeof key, 0) : CLG_OK;
+}
+
 static clg_status reserve_launch(ahead *a)
 {
     return MEMORY_RESERVE(a->launches, a->launches_capacity, a->n_launches + 1);
@@ -185,8 +206,11 @@ static clg_status add_step(ahead *a, const plan_step *s)
 {
     bound_buffer bound[STEP_MAX_ARGS];
     ocl_kernel *k;
+    bool is_new;
     if (s->what->kind == STEP_BLAS_GEMM) return add_gemm(a, s);
     if (s->what->kind != STEP_KERNEL) return CLG_OK;
+    CLG_TRY(note_form(a, s->what, &is_new));
+    if (!is_new) return CLG_OK;
     for (uint32_t i = 0; i < s->n_buffers; i++) {
         bound[i] = (bound_buffer){.offset_bytes = s->buffers[i].offset_bytes};
         CLG_TRY(find_buffer(a, s->buffers[i].kind, s->buffers[i].index, &bound[i].buffer));
@@ -219,7 +243,10 @@ static clg_status add_packing(ahead *a, uint32_t index)
     pack_binding b = {a, index};
     for (const step *s = a->packed[index].steps; s; s = s->next) {
         ocl_kernel *k;
+        bool is_new;
         if (s->kind != STEP_KERNEL) continue;
+        CLG_TRY(note_form(a, s, &is_new));
+        if (!is_new) continue;
         CLG_TRY(launch_draft(a->exec->context, s, bind_pack_operand, &b, &k));
         CLG_TRY(add_launch(a, k, s));
     }
@@ -251,6 +278,7 @@ clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
     memory_free(a.launches);
     memory_free(a.packed);
     hash_map_deinit(&a.packed_keys);
+    hash_map_deinit(&a.forms);
     plan_free(p);
     arena_deinit(&a.memory);
     return status == CLG_ERROR_OUT_OF_HOST_MEMORY || status == CLG_ERROR_CANCELLED ? status

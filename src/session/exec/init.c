@@ -101,6 +101,7 @@ clg_status exec_find_init(session_exec *e)
     for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++) {
         const node *d = &g->nodes[n];
         bool init = op_folds(d);
+        status = cancel_check("computing constants");
         for (size_t i = 0; i < d->n_inputs && init; i++)
             init = is_weight(e, from_init, d->inputs[i]);
         e->node_is_init[n] = init;
@@ -294,8 +295,12 @@ static clg_status run_part(session_exec *e, const bool *mask, const value_fact *
     frame *f = NULL;
     clg_status status = plan_create(&c, NULL, NULL, NULL, &p);
     if (status == CLG_OK) status = frame_create(e, 0, n_outputs, &of_init_plan, &f);
+    if (status == CLG_OK) f->is_cancellable = true;
     if (status == CLG_OK) status = run_segments(&c, f, p, &last);
-    for (size_t i = 0; status == CLG_OK && i < n_outputs; i++) status = keep_result(e, f, last, i);
+    for (size_t i = 0; status == CLG_OK && i < n_outputs; i++) {
+        status = cancel_check("computing constants");
+        if (status == CLG_OK) status = keep_result(e, f, last, i);
+    }
     plan_segment_free(last);
     frame_free(f);
     plan_free(p);

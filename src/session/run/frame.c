@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "session/run/kernel_key.h"
 
 #include <string.h>
 
@@ -234,23 +235,37 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
     return CLG_OK;
 }
 
-/* Takes the kernels that are missing from the pool, or creates ones that are not built yet
- * (drafts). */
+/* Takes a step's kernel from the pool, or creates one that is not built yet (a draft). `made`: the
+ * kernel_key of each text -> the step whose kernel was created first; it adds this one. */
+static clg_status make_kernel(frame *f, frame_segment *prepared, size_t i, hash_map *made)
+{
+    const kernel_ref ref = frame_kernel_ref(prepared, i);
+    const kernel_key key = kernel_key_of(&ref);
+    ocl_kernel **kernel = &prepared->kernels[i];
+    *kernel = kernel_pool_take(&f->spare, &ref);
+    if (*kernel) return CLG_OK;
+    const size_t first = hash_map_get(made, &key, sizeof key);
+    if (first != HASH_MAP_NONE) return ocl_kernel_create_alike(prepared->kernels[first], kernel);
+    CLG_TRY(ocl_kernel_create_draft(f->exec->context->ocl, &ref, kernel));
+    return hash_map_set(made, &key, sizeof key, i);
+}
+
+/* Makes the kernels that are missing. */
 static clg_status make_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
-    for (size_t i = 0; i < segment->n_steps; i++) {
+    hash_map made = {0};
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < segment->n_steps && status == CLG_OK; i++) {
         const plan_step *s = &segment->steps[i];
         if (s->what->kind != STEP_KERNEL || prepared->kernels[i]) continue;
-        const kernel_ref ref = frame_kernel_ref(prepared, i);
-        CLG_TRY(cancel_check("the run"));
-        prepared->kernels[i] = kernel_pool_take(&f->spare, &ref);
-        if (prepared->kernels[i]) continue;
-        clg_status status =
-            ocl_kernel_create_draft(f->exec->context->ocl, &ref, &prepared->kernels[i]);
-        if (status != CLG_OK) return frame_prefix_node(f, s, status);
+        status = cancel_check("the run");
+        if (status == CLG_OK) status = make_kernel(f, prepared, i, &made);
+        if (status != CLG_OK && status != CLG_ERROR_CANCELLED)
+            (void)frame_prefix_node(f, s, status);
     }
-    return CLG_OK;
+    hash_map_deinit(&made);
+    return status;
 }
 
 static clg_status make_segment(frame *f, plan_segment *segment, frame_segment **out_prepared)

@@ -5,9 +5,14 @@
 #include "base/cancel.h"
 #include "session/run/frame.h"
 
+#include <math.h>
+
 /* Limit of the estimated time of work in the queue, where launches have a limit or a token may
  * cancel the run: what a cancel waits for. */
 #define MAX_QUEUED_NS 1e8
+/* What a launch takes of that limit if its own estimate is less: drivers of CPUs take so long to
+ * start one (PoCL 3.1: 5 to 25 us, measured 2026-11-28). */
+#define MIN_LAUNCH_NS 2e4
 
 /* Records a step for the profile, and tags the commands enqueued next with its number. */
 static clg_status note_ran(frame *f, const plan_step *s, uint32_t n_parts)
@@ -63,7 +68,7 @@ static clg_status enqueue_parts(frame *f, const frame_segment *prepared, size_t 
  * a run which is cancelled ends soon. *spread: see enqueue_steps. */
 static clg_status limit_queued(frame *f, const plan_step *s, bool *spread)
 {
-    const double time_ns = launch_limit_time_ns(&f->limit, s->what);
+    const double time_ns = fmax(launch_limit_time_ns(&f->limit, s->what), MIN_LAUNCH_NS);
     if (f->queued_ns > 0 && f->queued_ns + time_ns > MAX_QUEUED_NS) {
         if (*spread) CLG_TRY(ocl_queue_join(f->queue));
         *spread = false; /* up to the next window */
@@ -72,7 +77,7 @@ static clg_status limit_queued(frame *f, const plan_step *s, bool *spread)
         f->queued_ns = f->longest_ns = 0.0;
         f->longest_node = NODE_NONE;
     }
-    if (time_ns > 0) f->queued_ns += time_ns;
+    f->queued_ns += time_ns;
     if (f->longest_node == NODE_NONE || time_ns > f->longest_ns) {
         f->longest_node = s->node;
         f->longest_ns = time_ns;

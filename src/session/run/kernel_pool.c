@@ -6,6 +6,7 @@
 #include "session/run/kernel_pool.h"
 
 #include "base/memory.h"
+#include "session/run/kernel_key.h"
 
 #define MAX_KERNELS 2048 /* a full pool is emptied */
 
@@ -14,20 +15,9 @@ typedef struct kernel_slot {
     size_t next; /* 1 + index of the next slot of the stack; 0: none */
 } kernel_slot;
 
-/* Identifies a kernel's text, by the addresses of its pieces. */
-typedef struct kernel_key {
-    const void *source, *entry, *prelude, *body, *packed;
-    size_t part;
-} kernel_key;
-
-static kernel_key key_of(const kernel_ref *ref)
-{
-    return (kernel_key){ref->source, ref->entry, ref->prelude, ref->body, ref->packed, ref->part};
-}
-
 ocl_kernel *kernel_pool_take(kernel_pool *p, const kernel_ref *ref)
 {
-    const kernel_key key = key_of(ref);
+    const kernel_key key = kernel_key_of(ref);
     const size_t head = p->n_kernels ? hash_map_get(&p->heads, &key, sizeof key) : HASH_MAP_NONE;
     if (head == HASH_MAP_NONE || head == 0) return NULL;
     kernel_slot *slot = &p->slots[head - 1];
@@ -41,7 +31,7 @@ ocl_kernel *kernel_pool_take(kernel_pool *p, const kernel_ref *ref)
 
 static bool try_put(kernel_pool *p, const kernel_ref *ref, ocl_kernel *k)
 {
-    const kernel_key key = key_of(ref);
+    const kernel_key key = kernel_key_of(ref);
     if (!p->free_slot) {
         if (MEMORY_RESERVE(p->slots, p->capacity, MAX_KERNELS) != CLG_OK) return false;
         p->slots[p->n_slots++] = (kernel_slot){NULL, 0};

@@ -4,14 +4,16 @@
  */
 #include "session/run/launch_limit.h"
 
+#include "session/run/kernel_key.h"
+
 #include <math.h>
 
 #define MAX_LAUNCHES 4096 /* a full table is emptied */
 #define NS_PER_US 1000
 
-/* Identifies a launch: its kernel's text, by the addresses of its pieces, and its size. */
+/* Identifies a launch: its kernel's text and its size. */
 typedef struct launch_key {
-    const void *source, *entry, *prelude, *body;
+    kernel_key kernel;
     uint64_t global[3], size_bytes;
     int64_t m, n, k, batch;
     double flops, bytes;
@@ -27,10 +29,7 @@ static launch_key key_of(const step *s)
         key.batch = s->gemm.batch;
     }
     if (s->kind != STEP_KERNEL) return key;
-    key.source = s->kernel.source;
-    key.entry = s->kernel.entry;
-    key.prelude = s->kernel.prelude;
-    key.body = s->kernel.body;
+    key.kernel = kernel_key_of(&s->kernel);
     for (uint32_t i = 0; i < s->n_dims; i++) key.global[i] = s->global[i];
     return key;
 }

@@ -236,7 +236,9 @@ static clg_status build_variant(device_context *context, const candidate *impl)
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s; s = s->next)
             CLG_TRY(build_step(context, s));
-    for (const step *s = impl->steps; s; s = s->next) CLG_TRY(build_step(context, s));
+    const step *before = NULL;
+    for (const step *s = impl->steps; s; before = s, s = s->next)
+        if (!selftest_repeats(before, s)) CLG_TRY(build_step(context, s));
     return CLG_OK;
 }
 
@@ -266,8 +268,12 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s; s = s->next)
             CLG_TRY(step_compiles(context, s, out_compiles));
-    for (const step *s = impl->steps; s; s = s->next)
-        CLG_TRY(step_compiles(context, s, out_compiles));
+    const step *before = NULL;
+    for (const step *s = impl->steps; s; before = s, s = s->next) {
+        CLG_TRY(cancel_check("planning"));
+        if (!selftest_repeats(before, s) || memcmp(before->global, s->global, sizeof s->global))
+            CLG_TRY(step_compiles(context, s, out_compiles));
+    }
     return CLG_OK;
 }
 
