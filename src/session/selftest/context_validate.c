@@ -271,8 +271,9 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
     const step *before = NULL;
     for (const step *s = impl->steps; s; before = s, s = s->next) {
         CLG_TRY(cancel_check("planning"));
-        if (!selftest_repeats(before, s) || memcmp(before->global, s->global, sizeof s->global))
-            CLG_TRY(step_compiles(context, s, out_compiles));
+        const bool is_again = before && selftest_repeats(before, s) &&
+                              memcmp(before->global, s->global, sizeof s->global) == 0;
+        if (!is_again) CLG_TRY(step_compiles(context, s, out_compiles));
     }
     return CLG_OK;
 }
