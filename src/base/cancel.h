@@ -67,6 +67,12 @@ bool cancel_is_requested(void);
 /* Returns CANCELLED, with "`what` was cancelled" as the message, if a token of this thread's scopes
  * is triggered or a clock has expired. Costs a few loads, with clocks a reading of each. */
 clg_status cancel_check(const char *what);
+/* As cancel_check, for step i of a loop whose steps take nanoseconds, such as the inputs of a node,
+ * which may have a million: checks each 4096th. */
+static inline clg_status cancel_check_step(size_t i, const char *what)
+{
+    return i % 4096 == 4095 ? cancel_check(what) : CLG_OK;
+}
 /* Calls a function that returns a status in a scope with these tokens (each may be NULL). */
 #define CANCEL_WITHIN(status, first, second, call)                                                 \
     do {                                                                                           \

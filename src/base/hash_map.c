@@ -2,7 +2,7 @@
  *
  * A hash map with open addressing and linear probing; the capacity is a power of two, the load at
  * most three quarters. Nothing is ever removed, so there are no tombstones. Hashes are seeded by
- * the address of the entries, so that a file cannot choose keys that collide.
+ * the address of the first entries, so that a file cannot choose keys that collide.
  */
 #include "base/hash_map.h"
 
@@ -19,7 +19,7 @@ struct map_entry {
 
 static uint64_t hash_of(const hash_map *m, const void *key, size_t key_bytes)
 {
-    return hash_bytes(key, key_bytes, (uint64_t)(uintptr_t)m->entries);
+    return hash_bytes(key, key_bytes, m->seed);
 }
 
 /* Returns the entry of the key, or the free entry to insert it into. There must be a free entry. */
@@ -36,19 +36,27 @@ static struct map_entry *find(const hash_map *m, const void *key, size_t key_byt
     }
 }
 
+/* Returns the free entry for a key that the map does not have. */
+static struct map_entry *find_free(const hash_map *m, uint64_t hash)
+{
+    const size_t mask = m->capacity - 1;
+    size_t i = (size_t)hash & mask;
+    while (m->entries[i].key) i = (i + 1) & mask;
+    return &m->entries[i];
+}
+
+/* Doubles the capacity, without reading the keys: a million of them are not in a cache. */
 static clg_status grow(hash_map *m)
 {
-    hash_map larger = {.capacity = m->capacity > 0 ? m->capacity * 2 : 16, .count = m->count};
+    hash_map larger = *m;
+    larger.capacity = m->capacity > 0 ? m->capacity * 2 : 16;
     larger.entries = memory_zalloc(larger.capacity, sizeof *larger.entries);
     if (!larger.entries) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (m->capacity == 0) larger.seed = (uint64_t)(uintptr_t)larger.entries;
     for (size_t i = 0; i < m->capacity; i++) {
-        struct map_entry *entry = &m->entries[i];
-        if (!entry->key) continue;
-        entry->hash = hash_of(&larger, entry->key, entry->key_bytes);
-        *find(&larger, entry->key, entry->key_bytes, entry->hash) = *entry;
+        if (m->entries[i].key) *find_free(&larger, m->entries[i].hash) = m->entries[i];
     }
     memory_free(m->entries);
-    larger.keys = m->keys;
     *m = larger;
     return CLG_OK;
 }

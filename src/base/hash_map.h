@@ -10,8 +10,9 @@
 typedef struct hash_map {
     struct map_entry *entries; /* open addressing */
     size_t capacity, count;
-    arena keys; /* freed together: freeing a million keys one by one takes a quarter second */
-} hash_map;     /* all zeros is valid and empty */
+    uint64_t seed; /* of the hashes */
+    arena keys;    /* freed together: freeing a million keys one by one takes a quarter second */
+} hash_map;        /* all zeros is valid and empty */
 
 #define HASH_MAP_NONE ((size_t)-1)
 

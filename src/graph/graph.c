@@ -286,6 +286,7 @@ clg_status graph_copy_value(graph *to, const value *v, const char *name, value_i
 
 static clg_status copy_values(const graph *from, graph *to)
 {
+    CLG_TRY(MEMORY_RESERVE(to->values, to->values_capacity, from->n_values));
     for (size_t i = 0; i < from->n_values; i++) {
         value_id id;
         CLG_TRY(cancel_check("copying the graph"));
@@ -332,6 +333,7 @@ static clg_status copy_contents(const graph *from, graph *to)
     for (size_t i = 0; i < from->n_outputs; i++) {
         CLG_TRY(append_id(to, &to->outputs, &to->n_outputs, from->outputs[i]));
     }
+    CLG_TRY(MEMORY_RESERVE(to->nodes, to->nodes_capacity, from->n_nodes));
     for (size_t i = 0; i < from->n_nodes; i++) {
         CLG_TRY(cancel_check("copying the graph"));
         CLG_TRY(copy_node(&from->nodes[i], to));

@@ -8,6 +8,7 @@
  * since an input that changes is only added to its new list. Functions that change inputs or add
  * subgraphs while the index exists keep it up to date, or drop it.
  */
+#include "base/cancel.h"
 #include "base/work_count.h"
 #include "graph/graph_internal.h"
 
@@ -81,8 +82,10 @@ static clg_status make_uses(graph *g)
 {
     g->uses = memory_zalloc(1, sizeof *g->uses);
     clg_status status = g->uses ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++)
-        if (!g->nodes[i].removed) status = add_node(g, i);
+    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
+        status = cancel_check("optimising the graph");
+        if (status == CLG_OK && !g->nodes[i].removed) status = add_node(g, i);
+    }
     if (status != CLG_OK) graph_drop_uses(g);
     return status;
 }

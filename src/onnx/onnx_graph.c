@@ -257,6 +257,7 @@ static clg_status read_node(onnx_importer *im, const onnx_scope *s, const wire_c
     if (function_of_scope(s)) CLG_TRY(function_count_node(im, message));
     while (!wire_at_end(&c)) {
         wire_field field;
+        CLG_TRY(cancel_check("loading the model")); /* one node may have a million inputs */
         CLG_TRY(wire_next(&c, &field));
         CLG_TRY(read_node_field(im, s, &field, &r));
     }

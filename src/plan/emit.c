@@ -275,6 +275,7 @@ static clg_status make_inputs_dense(plan_state *s, const node *n)
     const shape *first = n->outputs[0] == VALUE_NONE ? &none : &s->values[n->outputs[0]].fact.dims;
     for (size_t i = 0; i < n->n_inputs; i++) {
         lower_operand input;
+        CLG_TRY(cancel_check_step(i, "planning"));
         if (n->inputs[i] == VALUE_NONE || s->values[n->inputs[i]].dense) continue;
         set_operand(&s->values[n->inputs[i]], &input);
         if (!lower_takes(n->op, i, &input, first)) CLG_TRY(make_dense(s, n->inputs[i], n));

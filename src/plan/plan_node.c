@@ -3,6 +3,7 @@
  * Infers dtypes and shapes of a node's outputs from the facts of its inputs, and plans nodes that
  * the planner itself creates.
  */
+#include "base/cancel.h"
 #include "plan/state.h"
 
 /* Transfers ownership of the tensors that inference computed to the planning state, also if this
@@ -28,9 +29,11 @@ clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *o
     if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     value_fact *outputs = facts + n->n_inputs;
     *out_all_known = true;
-    for (size_t i = 0; i < n->n_inputs; i++)
+    for (size_t i = 0; i < n->n_inputs && status == CLG_OK; i++) {
+        status = cancel_check_step(i, "planning");
         if (n->inputs[i] != VALUE_NONE) facts[i] = s->values[n->inputs[i]].fact;
-    status = ops_infer_node(n, facts, outputs, out_needs);
+    }
+    if (status == CLG_OK) status = ops_infer_node(n, facts, outputs, out_needs);
     if (status != CLG_OK || *out_needs) goto done;
     status = take_known(s, n, outputs);
     for (size_t i = 0; i < n->n_outputs && status == CLG_OK; i++) {

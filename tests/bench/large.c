@@ -92,7 +92,7 @@ static bool too_long(const double *times)
 
 /* ---- cancelling ------------------------------------------------------------------------------ */
 
-#define N_CANCELS 8
+#define N_CANCELS 8 /* of each kind, at moments evenly apart */
 
 /* A token to trigger some time after a phase has begun. */
 typedef struct canceller {

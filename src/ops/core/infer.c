@@ -222,11 +222,12 @@ typedef struct fact_table {
     const void *user;
 } fact_table;
 
-static void start_facts(const graph *g, const value_fact *overrides, const fact_table *table)
+static clg_status start_facts(const graph *g, const value_fact *overrides, const fact_table *table)
 {
     value_fact *facts = table->facts;
     for (size_t i = table->base; i < g->n_values; i++) {
         const value *v = &g->values[i];
+        CLG_TRY(cancel_check("inferring shapes"));
         value_fact *f = &facts[i - table->base];
         bool is_given = v->is_input || v->constant || v->missing_file;
         shape unknown = shape_unknown();
@@ -239,6 +240,7 @@ static void start_facts(const graph *g, const value_fact *overrides, const fact_
         facts[g->inputs[i]] = overrides[i];
         take_known(&facts[g->inputs[i]], overrides[i].known);
     }
+    return CLG_OK;
 }
 
 /* A buffer for the facts of one node's inputs and outputs, reused for all nodes. */
@@ -266,6 +268,7 @@ static clg_status infer_into(const graph *g, const node *n, const fact_table *ta
     shape unknown = shape_unknown();
     for (size_t i = 0; i < n->n_inputs; i++) {
         const value_id v = n->inputs[i];
+        CLG_TRY(cancel_check_step(i, "inferring shapes"));
         if (v == VALUE_NONE)
             fact_set(&inputs[i], CLG_DTYPE_NONE, &unknown);
         else
@@ -294,9 +297,8 @@ clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fa
     value_fact *facts = memory_zalloc(g->n_values, sizeof *facts);
     if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const fact_table table = {.facts = facts};
-    start_facts(g, overrides, &table);
     gathered around = {0};
-    clg_status status = CLG_OK;
+    clg_status status = start_facts(g, overrides, &table);
     for (size_t i = 0; i < g->n_nodes && status == CLG_OK; i++) {
         status = cancel_check("inferring shapes");
         if (status == CLG_OK && !g->nodes[i].removed)
@@ -319,9 +321,8 @@ clg_status ops_infer_added(const graph *g, size_t first, value_id base, ops_fact
     value_fact *facts = memory_zalloc(n + 1, sizeof *facts);
     const fact_table table = {facts, base, before, user};
     gathered around = {0};
-    clg_status status = CLG_OK;
     if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    start_facts(g, NULL, &table);
+    clg_status status = start_facts(g, NULL, &table);
     for (size_t i = first; i < g->n_nodes && status == CLG_OK; i++)
         status = infer_into(g, &g->nodes[i], &table, &around);
     memory_free(around.facts);

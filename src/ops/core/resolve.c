@@ -63,6 +63,7 @@ static clg_status find_rows(graph *g, missing_list *list)
 {
     for (size_t i = 0; i < g->n_nodes; i++) {
         node *n = &g->nodes[i];
+        CLG_TRY(cancel_check("checking the graph"));
         if (n->removed) continue;
         n->op = ops_find(n->domain, n->op_type, n->opset);
         if (!n->op) CLG_TRY(note_missing(list, n));

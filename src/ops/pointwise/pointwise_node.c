@@ -93,6 +93,7 @@ static clg_status broadcast_all(op_context *c, shape *out)
     const size_t n = shapes_of(c->row) == POINTWISE_FIRST_ALONE ? 1 : c->n_inputs;
     *out = shape_scalar();
     for (size_t i = 0; i < n; i++) {
+        CLG_TRY(cancel_check_step(i, "inferring shapes"));
         if (!op_has_input(c, i)) continue;
         if (c->inputs[i].dims.rank == RANK_UNKNOWN) {
             *out = shape_unknown();

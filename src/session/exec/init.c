@@ -7,6 +7,7 @@
  * its result is needed after it was released (weights are released after packing). See decision 8.
  */
 #include "base/cancel.h"
+#include "base/work_count.h"
 #include "session/exec/exec.h"
 #include "session/run/frame.h"
 #include "session/run/loop_counts.h"
@@ -48,7 +49,10 @@ static void count_inputs(const node *n, uint8_t *n_readers)
 /* Returns the first node of n's part, which represents it (union-find with path halving). */
 static node_id find_part(node_id *parts, node_id n)
 {
-    for (; parts[n] != n; n = parts[n]) parts[n] = parts[parts[n]];
+    for (; parts[n] != n; n = parts[n]) {
+        parts[n] = parts[parts[n]];
+        work_count_add(1);
+    }
     return n;
 }
 

@@ -304,6 +304,52 @@ TEST(cancel__a_run_with_a_token_limits_the_work_in_the_queue)
     close_work(&w);
 }
 
+/* The inputs of one node: shapes are inferred, the node is planned, its steps are emitted. */
+TEST(cancel__a_node_of_many_inputs_is_checked_within)
+{
+    enum { N = 3 * 4096 };
+    clg_model *model;
+    clg_session *session;
+    clg_cancel *token;
+    clg_status status = CLG_OK;
+    clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    assert_ok(clg_cancel_create(&token));
+    options.cancel = token;
+    assert_ok(large_model_load(large_model_find("wide"), N, NULL, &model));
+    assert_ok(clg_session_create(context, model, &options, &session));
+    assert_ok(sized_input(session, "x", CLG_FLOAT32, 1, (int64_t[]){2}, x_floats));
+    assert_ok(clg_session_memory(session, &memory));
+    exec_forget_plans(session->exec);
+    atomic_store(&token->checks_left, NEVER);
+    assert_ok(clg_session_memory(session, &memory));
+    const size_t n = NEVER - atomic_load(&token->checks_left);
+    print_message("%zu checks for %d inputs\n", n, N);
+    assert_true(n > (size_t)8 * (N / 16)); /* a step has 16 inputs at most */
+    for (size_t at = 1; at <= 6; at++) {
+        exec_forget_plans(session->exec);
+        clg_cancel_reset(token);
+        atomic_store(&token->checks_left, at);
+        status = clg_session_memory(session, &memory);
+        assert_int_equal(status, CLG_ERROR_CANCELLED);
+    }
+    clg_session_free(session);
+    clg_model_free(model);
+    clg_cancel_free(token);
+}
+
+TEST(cancel__steps_of_a_loop_check_now_and_then)
+{
+    cancel_scope scope;
+    clg_cancel token;
+    cancel_init(&token);
+    cancel_trigger(&token);
+    cancel_enter(&scope, &token);
+    for (size_t i = 0; i < 4095; i++) assert_ok(cancel_check_step(i, "the loop"));
+    assert_error(cancel_check_step(4095, "the loop"), CLG_ERROR_CANCELLED, "the loop was");
+    cancel_leave(&scope);
+}
+
 TEST(cancel__null_tokens_do_nothing)
 {
     clg_cancel_trigger(NULL);
