@@ -87,6 +87,7 @@ typedef struct ocl_counters {
     uint64_t programs_loaded;   /* as binaries from the disk cache */
     uint64_t kernels_launched, blas_calls;
     uint64_t buffer_bytes, buffer_bytes_peak; /* allocated by this context: now, at most so far */
+    uint64_t spins; /* launches that only kept a thread of the driver awake (decision 90) */
     uint64_t bytes_to_device, bytes_from_device; /* transfers and mappings */
 } ocl_counters;
 void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters);
@@ -163,6 +164,14 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
+/* To be called after a run on the queue, once it is finished, with no lock held. Where runs follow
+ * each other quickly and the driver's threads sleep meanwhile, makes later runs find one awake
+ * (decision 90). Never fails: runs only take longer. The thread's last error is unchanged. */
+void ocl_queue_run_ended(ocl_queue *q);
+/* For tests only: whether a thread is kept awake where runs follow each other quickly (as by
+ * default), never, or always where the driver is one that gains. Of the whole process. */
+typedef enum ocl_spin_mode { OCL_SPIN_WHERE_QUICK, OCL_SPIN_NEVER, OCL_SPIN_ALWAYS } ocl_spin_mode;
+void ocl_spin_use(ocl_spin_mode mode);
 /* Returns whether a command may be in flight: one was enqueued since the last wait for all. */
 bool ocl_queue_is_busy(const ocl_queue *q);
 /* Returns whether the device still executes commands: enqueues a marker and waits for it. A failure

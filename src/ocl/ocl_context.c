@@ -148,6 +148,7 @@ void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters)
     out_counters->programs_compiled = atomic_load_explicit(&ocl->n_compiled, memory_order_relaxed);
     out_counters->programs_loaded = atomic_load_explicit(&ocl->n_loaded, memory_order_relaxed);
     out_counters->kernels_launched = atomic_load_explicit(&ocl->n_launched, memory_order_relaxed);
+    out_counters->spins = atomic_load_explicit(&ocl->n_spins, memory_order_relaxed);
     out_counters->blas_calls = atomic_load_explicit(&ocl->n_blas_calls, memory_order_relaxed);
     out_counters->buffer_bytes = atomic_load_explicit(&ocl->buffer_bytes, memory_order_relaxed);
     out_counters->buffer_bytes_peak =

@@ -7,6 +7,8 @@
 
 #include "support/platform.h"
 
+#include "ocl/ocl.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -30,6 +32,8 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
 #ifdef CLG_TEST_IMAGES
     if (!getenv("CLG_IMAGES")) (void)platform_set_env("CLG_IMAGES", CLG_TEST_IMAGES);
 #endif
+    /* Whether runs follow each other quickly depends on the machine (test_spin_wait.c). */
+    ocl_spin_use(OCL_SPIN_NEVER);
     const int n_failed = _cmocka_run_group_tests("tests", tests, n_tests, open, close_group);
     if (!is_closed) print_error("[  FAILED  ] closing the group\n");
     return n_failed != 0 || !is_closed;

@@ -108,6 +108,7 @@ static void release_events(ocl_queue *q)
 void ocl_queue_free(ocl_queue *q)
 {
     if (!q) return;
+    spin_free(q);
     overlap_free(q);
     if (q->handle) {
         if (!ocl_context_is_lost(q->context) || q->in_flight)
@@ -336,6 +337,7 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
         CLG_TRY(ocl_queue_finish(q));
     q->waits_for_others = false;
     q->place = launch_guard_enter(form);
+    if (q->place == GUARD_ALONE) spin_end_all();
     return CLG_OK;
 }
 
@@ -389,6 +391,7 @@ clg_status ocl_queue_launch_at(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, con
     if (q->place == GUARD_ALONE) launch_guard_learn(&form);
     queue_event_keep(q);
     concurrent_keep(q, &command);
+    spin_begin_work(q);
     count(&q->context->n_launched, 1);
     q->wants_all = q->wants_all || has_work_for_all(q, global_size, local_size);
     return CLG_OK;

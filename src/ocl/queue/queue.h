@@ -35,6 +35,22 @@ typedef struct queue_command {
     cl_event made;
 } queue_command;
 
+/* Whether the kernel of spin_wait.c can be enqueued. */
+typedef enum spin_state { SPIN_UNKNOWN, SPIN_READY, SPIN_OFF } spin_state;
+
+/* The kernel that keeps a thread of the driver awake between runs (spin_wait.c). */
+typedef struct queue_spin {
+    spin_state state;
+    uint32_t n_quick;        /* runs in a row that followed the one before quickly */
+    bool has_begun;          /* spin_begin_work was called since the last wait */
+    uint64_t ended_ns;       /* when the last wait ended; 0: none has */
+    cl_command_queue handle; /* where the kernel is enqueued; NULL until it is needed */
+    struct ocl_kernel *kernel;
+    ocl_buffer *word;
+    cl_event last; /* of the last launch, unless it is known to have ended; guarded by the list */
+    struct queue_spin *next, **link; /* of the list; link NULL: not a member */
+} queue_spin;
+
 struct ocl_queue {
     ocl_context *context;
     cl_command_queue handle;
@@ -51,6 +67,7 @@ struct ocl_queue {
     bool wants_all;   /* a launch since the last wait occupies all compute units */
     uint64_t last_wait_ns;
     queue_overlap overlap;
+    queue_spin spin;
     bool is_upload;     /* other queues wait for its blocking writes (queue_order.c) */
     bool has_waited;    /* a barrier for an upload was enqueued since the last finish */
     uint64_t n_uploads; /* number of uploads after which the next commands are ordered */
@@ -86,6 +103,18 @@ clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 /* Waits for the concurrent commands and ends the overlap that ocl_queue_fork began. */
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
+
+/* Ends such kernels of the whole process, since work is there: called after the first launch since
+ * a wait, so that a thread that was kept awake finds it at once. */
+void spin_begin_work(ocl_queue *q);
+/* Records that a wait has ended. */
+void spin_ended(ocl_queue *q, uint64_t now_ns);
+/* Enqueues the kernel that keeps a thread of the driver awake until the next run, where that is
+ * worth while. Failures only switch it off. */
+void spin_enqueue(ocl_queue *q);
+/* Ends all such kernels of the process and waits for them. */
+void spin_end_all(void);
+void spin_free(ocl_queue *q);
 
 /* Makes `written`, the event of a blocking write of the upload queue, the one for which other
  * queues wait. Takes ownership of the reference. */

@@ -63,6 +63,8 @@ static clg_status finish_all(ocl_queue *q)
     ocl_context *ocl = q->context;
     if (ocl_context_is_lost(ocl) && !q->in_flight) return ocl_context_require(ocl);
     const clg_status overlapping = overlap_finish(q);
+    spin_begin_work(q);
+    spin_enqueue(q);
     wait_awake(q, time_now_ns());
     const clg_status finished = queue_drain(ocl, q->handle);
     const clg_status status = overlapping != CLG_OK ? overlapping : finished;
@@ -77,7 +79,9 @@ clg_status ocl_queue_finish(ocl_queue *q)
     const clg_status status = finish_all(q);
     queue_unwatch(q);
     q->in_flight = q->waits_for_others = false;
-    q->last_wait_ns = time_now_ns() - since_ns;
+    const uint64_t now_ns = time_now_ns();
+    q->last_wait_ns = now_ns - since_ns;
+    spin_ended(q, now_ns);
     if (status == CLG_OK) order_settle(q);
     queue_leave(q, status == CLG_OK);
     return status;
