@@ -12,6 +12,8 @@
 #include "support/fixtures/session_life/session_life.h"
 #include "support/literals.h"
 
+#include "ocl/ocl.h"
+
 #include <clgraph/inspect.h>
 
 #include <pthread.h>
@@ -233,6 +235,7 @@ static void *live_a_life(void *argument)
 
 TEST(threads__clones_of_every_kind)
 {
+    ocl_spin_use(OCL_SPIN_ALWAYS);
     for (size_t k = 0; k < n_session_lives; k++) {
         work w[MAX_THREADS] = {{0}};
         assert_ok(session_life_open(&session_lives[k], context, &w[0].session));
@@ -242,6 +245,7 @@ TEST(threads__clones_of_every_kind)
         run_threads(live_a_life, w, MAX_THREADS);
         for (int i = 0; i < MAX_THREADS; i++) clg_session_free(w[i].session);
     }
+    ocl_spin_use(OCL_SPIN_NEVER);
 }
 
 static atomic_bool stop_cancelling;

@@ -46,7 +46,7 @@ typedef struct queue_spin {
     uint64_t ended_ns;       /* when the last wait ended; 0: none has */
     cl_command_queue handle; /* where the kernel is enqueued; NULL until it is needed */
     struct ocl_kernel *kernel;
-    ocl_buffer *word;
+    ocl_buffer *words;
     cl_event last; /* of the last launch, unless it is known to have ended; guarded by the list */
     struct queue_spin *next, **link; /* of the list; link NULL: not a member */
 } queue_spin;
@@ -104,6 +104,16 @@ clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
 
+/* Bytes of the memory that the kernel reads, and its alignment. */
+#define SPIN_WORD_BYTES 128
+/* Creates the kernel and what it needs; also after a failure only spin_free is to be called. */
+clg_status spin_create(ocl_queue *q);
+/* Makes the next launch of the kernel end immediately. */
+clg_status spin_let_end(queue_spin *s);
+/* Adds the queue to those that spin_end_all waits for. */
+void spin_list_add(queue_spin *s);
+/* Returns whether a test has switched it off. */
+bool spin_is_off(void);
 /* Ends such kernels of the whole process, since work is there: called after the first launch since
  * a wait, so that a thread that was kept awake finds it at once. */
 void spin_begin_work(ocl_queue *q);

@@ -2,7 +2,7 @@
  *
  * Keeps a thread of the driver awake between runs that follow each other quickly (decision 90).
  *
- * PoCL's threads sleep as soon as they have no command. To wake one takes some 30 microseconds, in
+ * PoCL's threads sleep as soon as they have no command. To wake one takes some 20 microseconds, in
  * which a small graph could run several times. So when runs of a queue follow each other within
  * SPIN_GAP_NS, a kernel is enqueued after the last read of each, in an OpenCL queue beside it: it
  * spins until the process enqueues new work, or for about SPIN_GAP_NS.
@@ -18,19 +18,16 @@
 
 /* Time between two runs up to which they follow each other quickly. */
 #define SPIN_GAP_NS 30000u
-/* Reads of a dependent address, of 4 to 5 cycles each: about SPIN_GAP_NS at 3 GHz. Longer, and a
- * thread that spins on the caller's core, which happens, holds it up for longer. */
-#define SPIN_READS 20000
+/* Rounds of the kernel, of about 5 cycles each: SPIN_GAP_NS at 3 GHz. */
+#define SPIN_ROUNDS 20000
 /* Duration of a wait up to which it is worth while: waking a thread is a few percent of it. */
 #define SPIN_RUN_NS 1000000u
-/* Runs that must follow each other quickly before the kernel is built, and before it is used. */
-#define BUILD_AFTER 16u
+/* Runs that must follow each other quickly before the kernel is enqueued. */
 #define SPIN_AFTER 2u
-#define WORD_BYTES 128
 
-/* The number of times that a queue of this process began to work. On a cache line that nothing else
- * writes. */
-static alignas(WORD_BYTES) atomic_int begun[WORD_BYTES / sizeof(atomic_int)];
+/* 0, and the number of times that a queue of this process began to work. Nothing else is on their
+ * cache line. */
+static alignas(SPIN_WORD_BYTES) atomic_int words[SPIN_WORD_BYTES / sizeof(atomic_int)];
 
 static atomic_int use = OCL_SPIN_WHERE_QUICK;
 
@@ -40,17 +37,12 @@ static struct {
     queue_spin *first;
 } spinning = {.lock = MUTEX_INIT};
 
-/* Returns whether the kernel helps on this device: on PoCL, whose threads sleep at once. Others
- * have not been measured. */
-static bool gains_by_spinning(const ocl_queue *q)
-{
-    const device_caps *caps = context_caps(q->context);
-    return caps->family == PLATFORM_POCL && caps->kind == CLG_DEVICE_CPU &&
-           caps->zero_copy_align_bytes > 0 && caps->zero_copy_align_bytes <= WORD_BYTES &&
-           !q->is_callers && !q->profiling;
-}
-
 void ocl_spin_use(ocl_spin_mode mode) { atomic_store(&use, mode); }
+
+bool spin_is_off(void)
+{
+    return atomic_load_explicit(&use, memory_order_relaxed) == OCL_SPIN_NEVER;
+}
 
 static bool is_forced(void)
 {
@@ -62,23 +54,23 @@ void spin_begin_work(ocl_queue *q)
     queue_spin *s = &q->spin;
     if (!q->stays_awake || s->has_begun) return;
     s->has_begun = true;
-    atomic_fetch_add_explicit(&begun[0], 1, memory_order_release);
+    atomic_fetch_add_explicit(&words[1], 1, memory_order_release);
     const bool is_quick = is_forced() || time_now_ns() - s->ended_ns <= SPIN_GAP_NS;
     s->n_quick = is_quick && s->ended_ns != 0 ? s->n_quick + 1 : 0;
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-static clg_status create(ocl_queue *q)
+clg_status spin_create(ocl_queue *q)
 {
     queue_spin *s = &q->spin;
     const kernel_ref ref = {.source = "spin_wait", .entry = "spin_wait", .prelude = ""};
-    const int32_t n_reads = SPIN_READS;
+    const int32_t n_rounds = SPIN_ROUNDS;
     cl_int code;
-    CLG_TRY(ocl_buffer_zero_copy(q->context, begun, sizeof begun, &s->word));
+    CLG_TRY(ocl_buffer_zero_copy(q->context, words, sizeof words, &s->words));
     CLG_TRY(ocl_kernel_create(q->context, &ref, &s->kernel));
-    CLG_TRY(ocl_kernel_set_buffer(s->kernel, 0, s->word));
-    CLG_TRY(ocl_kernel_set_bytes(s->kernel, 2, sizeof n_reads, &n_reads));
+    CLG_TRY(ocl_kernel_set_buffer(s->kernel, 0, s->words));
+    CLG_TRY(ocl_kernel_set_bytes(s->kernel, 2, sizeof n_rounds, &n_rounds));
     s->handle = cl.CreateCommandQueue(q->context->handle, q->context->device, 0, &code);
     return context_check(q->context, code, "clCreateCommandQueue");
 }
@@ -88,17 +80,9 @@ static clg_status set_expected(queue_spin *s, int32_t expected)
     return ocl_kernel_set_bytes(s->kernel, 1, sizeof expected, &expected);
 }
 
-/* Launches the kernel once as any other, to be built, tried and known to the launch guard. It ends
- * at once, unless the word changes meanwhile to what it expects. */
-static clg_status introduce(ocl_queue *q)
-{
-    const uint64_t one = 1;
-    CLG_TRY(set_expected(&q->spin, atomic_load(&begun[0]) - 1));
-    CLG_TRY(ocl_queue_launch(q, q->spin.kernel, 1, &one, &one));
-    return ocl_queue_finish(q);
-}
+clg_status spin_let_end(queue_spin *s) { return set_expected(s, atomic_load(&words[1]) - 1); }
 
-static void list_add(queue_spin *s)
+void spin_list_add(queue_spin *s)
 {
     mutex_lock(&spinning.lock);
     s->next = spinning.first;
@@ -120,24 +104,6 @@ static void list_remove(queue_spin *s)
     s->last = NULL;
 }
 
-void ocl_queue_run_ended(ocl_queue *q)
-{
-    queue_spin *s = &q->spin;
-    error_record callers_error;
-    if (s->state != SPIN_UNKNOWN || s->n_quick < BUILD_AFTER) return;
-    if (atomic_load_explicit(&use, memory_order_relaxed) == OCL_SPIN_NEVER) return;
-    if (!gains_by_spinning(q)) {
-        s->state = SPIN_OFF;
-        return;
-    }
-    error_save(CLG_OK, &callers_error);
-    clg_status status = s->handle ? CLG_OK : create(q);
-    if (status == CLG_OK) status = introduce(q);
-    if (status == CLG_OK && !s->link) list_add(s);
-    s->state = status == CLG_OK ? SPIN_READY : SPIN_OFF;
-    (void)error_restore(&callers_error);
-}
-
 /* ---- launches -------------------------------------------------------------------------------- */
 
 /* Enqueues the kernel after the read that is watched. Only an admitted queue may do so, and only if
@@ -152,7 +118,7 @@ static bool enqueue(ocl_queue *q, cl_event *out_event)
         s->state = SPIN_UNKNOWN;
         return false;
     }
-    return set_expected(s, atomic_load_explicit(&begun[0], memory_order_acquire)) == CLG_OK &&
+    return set_expected(s, atomic_load_explicit(&words[1], memory_order_acquire)) == CLG_OK &&
            cl.EnqueueNDRangeKernel(s->handle, s->kernel->handle, 1, NULL, one, one, 1, &q->watched,
                                    out_event) == CL_SUCCESS &&
            cl.Flush(s->handle) == CL_SUCCESS;
@@ -163,7 +129,7 @@ void spin_enqueue(ocl_queue *q)
     queue_spin *s = &q->spin;
     cl_event event = NULL;
     error_record callers_error;
-    if (s->state != SPIN_READY || s->n_quick < SPIN_AFTER || !q->watched) return;
+    if (s->state != SPIN_READY || s->n_quick < SPIN_AFTER || !q->watched || spin_is_off()) return;
     if (!is_forced() && (q->wants_all || q->last_wait_ns > SPIN_RUN_NS)) return;
     if (ocl_context_is_lost(q->context)) return;
     error_save(CLG_OK, &callers_error);
@@ -180,7 +146,7 @@ void spin_enqueue(ocl_queue *q)
 void spin_end_all(void)
 {
     mutex_lock(&spinning.lock);
-    atomic_fetch_add_explicit(&begun[0], 1, memory_order_release);
+    atomic_fetch_add_explicit(&words[1], 1, memory_order_release);
     for (queue_spin *s = spinning.first; s; s = s->next) {
         if (!s->last) continue;
         (void)cl.WaitForEvents(1, &s->last);
@@ -192,20 +158,20 @@ void spin_end_all(void)
 
 void spin_ended(ocl_queue *q, uint64_t now_ns)
 {
-    q->spin.ended_ns = now_ns;
-    q->spin.has_begun = false;
+    queue_spin *s = &q->spin;
+    s->ended_ns = now_ns;
+    s->has_begun = false;
 }
 
 void spin_free(ocl_queue *q)
 {
     queue_spin *s = &q->spin;
-    atomic_fetch_add_explicit(&begun[0], 1, memory_order_release);
+    atomic_fetch_add_explicit(&words[1], 1, memory_order_release);
     if (s->handle) {
-        if (!ocl_context_is_lost(q->context) || s->last)
-            (void)queue_drain(q->context, s->handle);
+        if (!ocl_context_is_lost(q->context) || s->last) (void)queue_drain(q->context, s->handle);
         (void)cl.ReleaseCommandQueue(s->handle);
     }
     list_remove(s);
     ocl_kernel_free(s->kernel);
-    ocl_buffer_free(s->word);
+    ocl_buffer_free(s->words);
 }

@@ -16,6 +16,8 @@
 #include "support/fixtures/random_graph.h"
 #include "support/fixtures/soak_models.h"
 
+#include "ocl/ocl.h"
+
 #include <clgraph/cancel.h>
 #include <clgraph/inspect.h>
 
@@ -295,6 +297,7 @@ TEST(many_threads__everything_at_once)
     static worker workers[N_THREADS];
     const uint64_t seed = number_of("CLG_TEST_SEED", (uint64_t)time(NULL) % 1000000);
     size_t n_done = 0, n_busy = 0, n_cancelled = 0;
+    ocl_spin_use(OCL_SPIN_ALWAYS);
     n_rounds = (size_t)number_of("CLG_TEST_ROUNDS", 20);
     is_planted = getenv("CLG_TEST_PLANT") != NULL;
     print_message("CLG_TEST_SEED=%llu\n", (unsigned long long)seed);
