@@ -115,7 +115,7 @@ void spin_list_add(queue_spin *s);
 /* Returns whether a test has switched it off. */
 bool spin_is_off(void);
 /* Ends such kernels of the whole process, since work is there: called after the first launch since
- * a wait, so that a thread that was kept awake finds it at once. */
+ * a wait, whose work a thread that was kept awake then finds. */
 void spin_begin_work(ocl_queue *q);
 /* Records that a wait has ended. */
 void spin_ended(ocl_queue *q, uint64_t now_ns);
