@@ -9,7 +9,7 @@
 /* Runs that must follow each other quickly before the kernel is built. */
 #define SPIN_BUILD_AFTER 16u
 
-/* Returns whether the kernel helps on this device: on PoCL, whose threads sleep at once. Others
+/* Returns whether the kernel helps on this device: on PoCL, whose threads sleep immediately. Others
  * have not been measured. */
 static bool gains_by_spinning(const ocl_queue *q)
 {
@@ -20,7 +20,7 @@ static bool gains_by_spinning(const ocl_queue *q)
 }
 
 /* Launches the kernel once as any other, to be built, tried and known to the launch guard. It ends
- * at once, unless the word changes meanwhile to what it expects. */
+ * immediately, unless the word changes meanwhile to what it expects. */
 static clg_status introduce(ocl_queue *q)
 {
     const uint64_t one = 1;
