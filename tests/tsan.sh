@@ -8,9 +8,8 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 build=$(realpath -m -- "${1:-build-tsan}")
-tests=(api.many_threads api.threads api.train_reader api.cancel api.stream api.multi api.multi_lost api.layers
-  api.layers_lost unit.process
-  unit.disk_cache faults.soak)
+tests=(api.many_threads api.threads api.spin_wait api.train_reader api.cancel api.stream api.multi
+  api.multi_lost api.layers api.layers_lost unit.process unit.disk_cache faults.soak)
 targets=()
 for name in "${tests[@]}"; do targets+=("test_${name/./_}"); done
 
