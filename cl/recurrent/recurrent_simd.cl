@@ -21,7 +21,7 @@
 //   helpers     work-groups that share a job; 1: there are no counters
 //   counters    for each job, counters_job ints, 0 before the first launch of these time steps;
 //               not read if helpers is 1
-//   counters_job   at least COUNTER_INTS * (3 + panels of a direction)
+//   counters_job   at least 3 + the panels of a direction
 //
 // Helpers divide a time step into chunks of panels. They claim chunks by atomic operations, count
 // those that are done, and wait for all chunks of a time step before the next one. OpenCL does not
@@ -304,12 +304,11 @@ static void run_alone(cell_job *j)
 
 // ---- several work-groups for a job --------------------------------------------------------------
 
-// A job's counters, COUNTER_INTS ints apart, so that each has a cache line of its own.
+// A job's counters.
 //   DONE    chunks that are done: 1 for the initial state, then those of all time steps
 //   START   1: a helper has claimed the initial state
 //   STOP    1: a helper has claimed the end of the launch
 //   CHUNKS  from here on, for each chunk of a time step: in how many time steps it was claimed
-#define COUNTER_INTS 16
 #define DONE 0
 #define START 1
 #define STOP 2
@@ -319,7 +318,7 @@ typedef volatile __global int *counter;
 // Claims a chunk of time step i (START, STOP: 0). Returns whether no other helper has.
 static inline int claim(counter counters, const int chunk, const int i)
 {
-    counter c = counters + chunk * COUNTER_INTS;
+    counter c = counters + chunk;
     return *c == i && atomic_cmpxchg(c, i, i + 1) == i;
 }
 
@@ -348,7 +347,7 @@ static inline int wait_for(counter done, const int wanted, const int seen)
 // continues with chunks that are left. One that comes late skips the stages that are done.
 static void run_shared(cell_job *j, counter counters, const int helper, const int helpers)
 {
-    counter done = counters + DONE * COUNTER_INTS;
+    counter done = counters + DONE;
     const int width = j->rows == 1 ? LINES : 1;
     int before = 1, seen = 0; // chunks of earlier stages, including the initial state
     if (claim(counters, START, 0)) {

@@ -24,14 +24,14 @@
 #define SIMT_MAX_ROWS 4       /* batch rows of a work-group, which share its loads of R */
 #define MAX_CHUNKS 64         /* launches into which the limit of their time divides a direction */
 
-/* The estimate whether helpers pay: rates of one thread, and costs of a launch and of a stage.
- * measured: AMD EPYC (AVX-512), PoCL 3.1, 2026-11-28, cltool bench of GRU and LSTM */
-#define READ_BYTES_PER_NS 90.0 /* weights, from the second-level cache */
-#define FLOPS_PER_NS 80.0
-#define WAKE_NS 35e3   /* until the driver's second thread computes */
-#define STAGE_NS 600.0 /* claims, and waiting for the last helper */
-
-#define COUNTER_INTS 16 /* ints from one counter to the next (cl/recurrent/recurrent_simd.cl) */
+/* Whether several work-groups, helpers, share a direction of a slice (decision 91): rates of one
+ * thread, and what helpers cost.
+ * measured: AMD EPYC (AVX-512, 1 MiB of L2 a core), PoCL 3.1, 2026-11-28, cltool bench of 63 models
+ */
+#define READ_BYTES_PER_NS 90.0 /* weights R, from the second-level cache */
+#define FLOPS_PER_NS 80.0      /* register tiles */
+#define WAKE_NS 35e3           /* until another thread of the driver computes */
+#define STAGE_NS 300.0         /* claims of a stage, and waiting for its last chunk */
 
 /* Bits of the kernels' argument `parts` (cl/recurrent/cell.clh): existing inputs and outputs, and
  * whether the launch is the first or last in time. */
@@ -367,32 +367,38 @@ static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-/* Returns the ints of the counters of a job, a direction of a slice (cl/recurrent/recurrent_simd.cl).
- */
-static int64_t count_counters(const recurrent_plan *p) { return COUNTER_INTS * (3 + p->panels); }
+/* Returns the ints of the counters of a job, a direction of a slice. */
+static int64_t count_counters(const recurrent_plan *p) { return 3 + p->panels; }
 
-/* Returns the number of helpers that share a job, so that n_dirs directions occupy all compute
- * units: 1 if they do so without; else at most one for each chunk of a time step's first stage. */
-static int64_t count_helpers(const lower_context *c, const recurrent_plan *p, int64_t n_dirs)
+/* Returns the number of chunks of panels that helpers claim in a time step, or in its first half. */
+static int64_t count_chunks(const recurrent_plan *p)
 {
-    const int64_t vectors = p->padded / p->lanes, panels_of_chunk = p->slice_rows > 1      ? 1
-                                                                    : p->tile_vectors == 2 ? 4
-                                                                                           : 2;
+    const int64_t vectors = p->padded / p->lanes;
     const int64_t panels = p->desc.cell == CELL_RNN ? work_ceil_div(vectors, 2) : vectors;
-    const int64_t jobs = n_dirs * count_slices(p);
-    if (jobs < 1 || jobs >= work_units(c)) return 1;
-    return work_min(work_ceil_div(work_units(c), jobs), work_ceil_div(panels, panels_of_chunk));
+    const int64_t lines = p->tile_vectors == 2 ? 4 : 2; /* LINES of the kernel */
+    return p->slice_rows > 1 ? panels : work_ceil_div(panels, lines);
 }
 
-/* Returns whether so many helpers are faster than one work-group, by an estimate: */
+/* Returns the number of helpers for each job of a launch of n_dirs directions, so that they occupy
+ * all compute units: 1 if the jobs do, or if a time step is one chunk. */
+static int64_t count_helpers(const lower_context *c, const recurrent_plan *p, int64_t n_dirs)
+{
+    const int64_t jobs = n_dirs * count_slices(p);
+    if (jobs < 1 || jobs >= work_units(c)) return 1;
+    return work_min(work_ceil_div(work_units(c), jobs), count_chunks(p));
+}
+
+/* Returns whether so many helpers are estimated to be faster than one work-group: whether the time
+ * that the helper with the most chunks saves exceeds what waking it and all waiting take. */
 static bool helpers_pay(const recurrent_plan *p, int64_t helpers)
 {
     const double weights = (double)p->width * (double)p->hidden;
     const double read_ns = weights * (double)dtype_size(p->dtype) / READ_BYTES_PER_NS;
     const double multiply_ns = 2 * weights * (double)p->slice_rows / FLOPS_PER_NS;
     const double alone_ns = (double)p->chunk * (read_ns > multiply_ns ? read_ns : multiply_ns);
+    const int64_t chunks = count_chunks(p), most = work_ceil_div(chunks, helpers);
     const double stages = (double)p->chunk * (p->desc.cell == CELL_GRU ? 2 : 1);
-    return alone_ns * (1 - 1 / (double)helpers) > WAKE_NS + stages * STAGE_NS;
+    return alone_ns * (double)(chunks - most) / (double)chunks > WAKE_NS + stages * STAGE_NS;
 }
 
 /* Appends the fill that sets the counters to 0 before a launch. */
