@@ -172,7 +172,7 @@ TEST(recurrent_helpers__are_chosen_where_they_pay)
     } cases[] = {{256, 1, 50, true},
                  {256, 1, 2, false},    /* too little work for another thread */
                  {32, 1, 500, false},   /* steps too short to wait at each */
-                 {256, 70, 50, false}}; /* work-groups for all compute units */
+                 {256, 64, 50, false}}; /* work-groups for all compute units */
     for (size_t i = 0; i < COUNT(cases); i++) {
         run_node r;
         const char *names[RECURRENT_LIST];
