@@ -23,12 +23,8 @@
 //               not read if helpers is 1
 //   counters_job   at least 3 + the panels of a direction
 //
-// Helpers divide a time step into chunks of panels. They claim chunks by atomic operations, count
-// those that are done, and wait for all chunks of a time step before the next one. OpenCL does not
-// promise that work-groups run concurrently, but none is needed for that: a helper waits only for
-// chunks that others have claimed, so for work-groups that run already, and if they run one after
-// the other, the first one computes everything. Which helper computes a chunk does not change what
-// is computed. See decision 91.
+// Helpers divide a time step into chunks of panels, which they claim (recurrent/claims.clh). Which
+// helper computes a chunk does not change what is computed.
 //
 // A slice of one row multiplies by several panels at a time, which hides the latency of additions;
 // slices of more rows use register tiles. Both sum over k in the same order, so a row's result is
@@ -51,6 +47,8 @@
 #define CELL vec
 #define STATE float
 #include "recurrent/cell.clh"
+
+#include "recurrent/claims.clh"
 
 #define MICRO_PARAMS const int k, __global const float *a, const int a_row, __global const elem *b
 #define MICRO_ARGS k, a, a_row, b
@@ -205,15 +203,15 @@ static inline void finish_if(const cell_job *j, const vec *t, const int row, con
 #endif
 }
 
-// Returns the number of panels of a time step. P_CELL 3: of one half of it, gates z and r, or gate h
-// (second).
+// Returns the number of panels of a time step. P_CELL 3: of one half of it, gates z and r, or gate
+// h (second).
 static inline int count_panels(const cell_job *j, const int second)
 {
     const int vectors = (j->hidden + P_VEC - 1) / P_VEC;
     return P_CELL == 0 || second ? (vectors + 1) / 2 : vectors;
 }
 
-// Computes panels first .. end - 1 of time step i of this launch, or of one half of it (second), for
+// Computes panels first .. end - 1 of time step i of this launch, or of one half of it (second), of
 // all rows.
 static __attribute__((noinline)) void advance(const cell_job *j, const int i, const int second,
                                               const int first, const int end)
@@ -303,44 +301,6 @@ static void run_alone(cell_job *j)
 }
 
 // ---- several work-groups for a job --------------------------------------------------------------
-
-// A job's counters.
-//   DONE    chunks that are done: 1 for the initial state, then those of all time steps
-//   START   1: a helper has claimed the initial state
-//   STOP    1: a helper has claimed the end of the launch
-//   CHUNKS  from here on, for each chunk of a time step: in how many time steps it was claimed
-#define DONE 0
-#define START 1
-#define STOP 2
-#define CHUNKS 3
-typedef volatile __global int *counter;
-
-// Claims a chunk of time step i (START, STOP: 0). Returns whether no other helper has.
-static inline int claim(counter counters, const int chunk, const int i)
-{
-    counter c = counters + chunk;
-    return *c == i && atomic_cmpxchg(c, i, i + 1) == i;
-}
-
-// Counts n chunks as done, so that other helpers see what they stored. Returns the chunks that are
-// done.
-static inline int count_done(counter done, const int n)
-{
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    return atomic_add(done, n) + n;
-}
-
-// Waits until `wanted` chunks are done, unless `seen` of them were when this helper last counted.
-// Returns the chunks that are done. The last operation on the counter is atomic: what others stored
-// is not read before.
-static inline int wait_for(counter done, const int wanted, const int seen)
-{
-    if (seen >= wanted) return seen;
-    while (*done < wanted) {}
-    const int now = atomic_add(done, 0);
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    return now;
-}
 
 // Computes a job together with other helpers; `helper` is the index of this one. Each one begins
 // with another chunk, the same in all time steps, whose weights are then in its cache, and

@@ -370,7 +370,7 @@ static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const
 /* Returns the ints of the counters of a job, a direction of a slice. */
 static int64_t count_counters(const recurrent_plan *p) { return 3 + p->panels; }
 
-/* Returns the number of chunks of panels that helpers claim in a time step, or in its first half. */
+/* Returns the number of chunks of panels that helpers claim in a time step, or its first half. */
 static int64_t count_chunks(const recurrent_plan *p)
 {
     const int64_t vectors = p->padded / p->lanes;

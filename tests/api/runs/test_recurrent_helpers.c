@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests work-groups that share a direction of RNN, GRU or LSTM (recurrent_shared, decision 91): they
- * give the same bits as one work-group, and what the reference gives; in every run of a session,
- * since their counters start at 0; and they are chosen where they pay. PoCL says that it has more
- * compute units than the machine, or one, and in one process it has a single thread, which runs
+ * Tests work-groups that share a direction of RNN, GRU or LSTM (recurrent_shared, decision 91).
+ * They give the same bits as one work-group, and what the reference gives; in every run of a
+ * session, since their counters start at 0; and they are chosen where they pay. PoCL reports more
+ * compute units than the machine has, or one. In one process it has a single thread, which runs
  * work-groups one after the other.
  */
 /* ctest: timeout 900 */
@@ -38,7 +38,7 @@ static void expect_same_output(clg_session *alone, clg_session *shared, size_t i
 static clg_session *run_by(const char *impl, const run_node *r, clg_context *context,
                            const clg_session_options *options)
 {
-    clg_session *s;
+    clg_session *s = NULL;
     char *plan;
     run_node by = *r;
     by.impl = impl;
@@ -152,7 +152,7 @@ static void expect_choice(clg_context *context, const clg_session_options *optio
                           const char *name, void *user)
 {
     const choice_case *c = user;
-    clg_session *s;
+    clg_session *s = NULL;
     char *plan;
     (void)name;
     if (options->kernels != CLG_KERNELS_SIMD) return;
