@@ -121,6 +121,7 @@ static const char *const names[] = {
     "range",
     "rbf",
     "recurrent_blas",
+    "recurrent_shared",
     "recurrent_simd",
     "recurrent_simt",
     "reduce",

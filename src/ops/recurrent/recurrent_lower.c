@@ -24,6 +24,15 @@
 #define SIMT_MAX_ROWS 4       /* batch rows of a work-group, which share its loads of R */
 #define MAX_CHUNKS 64         /* launches into which the limit of their time divides a direction */
 
+/* Whether several work-groups, helpers, share a direction of a slice (decision 91): rates of one
+ * thread, and what helpers cost.
+ * measured: AMD EPYC (AVX-512, 1 MiB of L2 a core), PoCL 3.1, 2026-11-28, cltool bench of 63 models
+ */
+#define READ_BYTES_PER_NS 90.0 /* weights R, from the second-level cache */
+#define FLOPS_PER_NS 80.0      /* register tiles */
+#define WAKE_NS 35e3           /* until another thread of the driver computes */
+#define STAGE_NS 300.0         /* claims of a stage, and waiting for its last chunk */
+
 /* Bits of the kernels' argument `parts` (cl/recurrent/cell.clh): existing inputs and outputs, and
  * whether the launch is the first or last in time. */
 enum {
@@ -50,9 +59,11 @@ typedef struct recurrent_plan {
     bool one_launch; /* one launch computes all directions */
     bool simd, blas;
     candidate *impl;
-    operand product, bias, weights, state;
+    operand product, bias, weights, state, counters;
     /* SIMD class only */
     int lanes, tile_vectors, tile_rows_max;
+    int64_t panels;  /* of a direction's R */
+    int64_t helpers; /* work-groups that share a direction of a slice */
     /* both classes */
     int64_t slice_rows, padded, weights_dir;
     /* SIMT class only */
@@ -104,11 +115,11 @@ static void size_simd(const lower_context *c, recurrent_plan *p)
     p->tile_rows_max = (p->lanes == 16 ? ACCUMULATORS_OF_32 : ACCUMULATORS_OF_16) / p->tile_vectors;
     p->slice_rows = work_ceil_div(p->batch, p->batch < units ? p->batch : units);
     p->padded = work_ceil_div(p->hidden, p->lanes) * p->lanes;
-    const int64_t panels = p->desc.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
-                           : p->desc.cell == CELL_GRU
-                               ? p->padded / p->lanes + work_ceil_div(p->padded / p->lanes, 2)
-                               : p->padded / p->lanes;
-    p->weights_dir = panels * p->hidden * p->tile_vectors * p->lanes;
+    p->panels = p->desc.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
+                : p->desc.cell == CELL_GRU
+                    ? p->padded / p->lanes + work_ceil_div(p->padded / p->lanes, 2)
+                    : p->padded / p->lanes;
+    p->weights_dir = p->panels * p->hidden * p->tile_vectors * p->lanes;
 }
 
 static void size_simt(const lower_context *c, recurrent_plan *p)
@@ -354,9 +365,55 @@ static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const
     return cell ? cell : "";
 }
 
+/* ---- helpers --------------------------------------------------------------------------------- */
+
+/* Returns the ints of the counters of a job, a direction of a slice. */
+static int64_t count_counters(const recurrent_plan *p) { return 3 + p->panels; }
+
+/* Returns the number of chunks of panels that helpers claim in a time step, or its first half. */
+static int64_t count_chunks(const recurrent_plan *p)
+{
+    const int64_t vectors = p->padded / p->lanes;
+    const int64_t panels = p->desc.cell == CELL_RNN ? work_ceil_div(vectors, 2) : vectors;
+    const int64_t lines = p->tile_vectors == 2 ? 4 : 2; /* LINES of the kernel */
+    return p->slice_rows > 1 ? panels : work_ceil_div(panels, lines);
+}
+
+/* Returns the number of helpers for each job of a launch of n_dirs directions, so that they occupy
+ * all compute units: 1 if the jobs do, or if a time step is one chunk. */
+static int64_t count_helpers(const lower_context *c, const recurrent_plan *p, int64_t n_dirs)
+{
+    const int64_t jobs = n_dirs * count_slices(p);
+    if (jobs < 1 || jobs >= work_units(c)) return 1;
+    return work_min(work_ceil_div(work_units(c), jobs), count_chunks(p));
+}
+
+/* Returns whether so many helpers are estimated to be faster than one work-group: whether the time
+ * that the helper with the most chunks saves exceeds what waking it and all waiting take. */
+static bool helpers_pay(const recurrent_plan *p, int64_t helpers)
+{
+    const double weights = (double)p->width * (double)p->hidden;
+    const double read_ns = weights * (double)dtype_size(p->dtype) / READ_BYTES_PER_NS;
+    const double multiply_ns = 2 * weights * (double)p->slice_rows / FLOPS_PER_NS;
+    const double alone_ns = (double)p->chunk * (read_ns > multiply_ns ? read_ns : multiply_ns);
+    const int64_t chunks = count_chunks(p), most = work_ceil_div(chunks, helpers);
+    const double stages = (double)p->chunk * (p->desc.cell == CELL_GRU ? 2 : 1);
+    return alone_ns * (double)(chunks - most) / (double)chunks > WAKE_NS + stages * STAGE_NS;
+}
+
+/* Appends the fill that sets the counters to 0 before a launch. */
+static void clear_counters(lower_context *c, const recurrent_plan *p, const launch *l)
+{
+    static const int32_t zero = 0;
+    (void)step_fill(&c->build, p->impl, p->counters,
+                    (size_t)(l->n_dirs * count_slices(p) * count_counters(p)) * sizeof zero, &zero,
+                    sizeof zero);
+}
+
 static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
+    const bool is_shared = p->helpers > 1;
     static const int tile_rows[] = {3, 4, 6, 8, 12}; /* P_MR */
     int i = 0;
     while (tile_rows[i] < p->tile_rows_max) i++;
@@ -367,8 +424,11 @@ static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l
     number_args(c, s, p, l);
     step_arg_int(b, s,
                  work_ceil_div(p->slice_rows, work_ceil_div(p->slice_rows, p->tile_rows_max)));
+    step_arg_int(b, s, p->helpers);
+    step_arg_buffer(b, s, is_shared ? p->counters : p->state, CLG_INT32);
+    step_arg_int(b, s, is_shared ? count_counters(p) : 0);
     count_work(p, l->n_dirs, l->n, &s->flops, &s->bytes);
-    work_range_1d(c, s, l->n_dirs * count_slices(p), 1);
+    work_range_1d(c, s, l->n_dirs * count_slices(p) * p->helpers, 1);
 }
 
 static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l)
@@ -389,6 +449,7 @@ static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l
 static clg_status add_launch(lower_context *c, const recurrent_plan *p, const launch *l)
 {
     const gemm_job product = gemm_job_of(c, p, l);
+    if (p->helpers > 1) clear_counters(c, p, l);
     CLG_TRY(gemm_append(c, p->impl, &product, p->blas));
     if (p->simd)
         simd_step(c, p, l);
@@ -418,6 +479,9 @@ static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char 
     p->state = step_scratch(b, p->impl,
                             (size_t)(3 * p->desc.n_dirs * p->batch * p->padded) *
                                 dtype_size(p->state_dtype));
+    if (p->helpers > 1)
+        p->counters = step_scratch(
+            b, p->impl, (size_t)(dirs * count_slices(p) * count_counters(p)) * sizeof(int32_t));
     pack_weights(c, p);
     pack_bias(c, p);
     for (int dir = 0; dir < p->desc.n_dirs; dir += (int)dirs) {
@@ -433,9 +497,24 @@ static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char 
     return CLG_OK;
 }
 
+/* Adds the candidates of the SIMD class: one work-group for each direction of a slice, and several
+ * (recurrent_shared), the faster one first. Where work-groups are as many as compute units,
+ * recurrent_shared has two for each. */
+static clg_status add_simd(lower_context *c, recurrent_plan *p)
+{
+    const int64_t helpers = count_helpers(c, p, p->one_launch ? p->desc.n_dirs : 1);
+    const bool shared_first = helpers > 1 && helpers_pay(p, helpers);
+    for (int i = 0; i < 2; i++) {
+        const bool is_shared = (i == 0) == shared_first;
+        p->helpers = !is_shared ? 1 : helpers > 1 ? helpers : 2;
+        CLG_TRY(add_candidate(c, p, is_shared ? "recurrent_shared" : "recurrent_simd"));
+    }
+    return CLG_OK;
+}
+
 clg_status recurrent_lower(lower_context *c)
 {
-    recurrent_plan p = {.chunk = 0};
+    recurrent_plan p = {.chunk = 0, .helpers = 1};
     CLG_TRY(recurrent_read(c->node, &p.desc));
     CLG_TRY(work_check_dtype(c, lower_input(c, IN_X)->dtype));
     read_sizes(c, &p);
@@ -446,5 +525,5 @@ clg_status recurrent_lower(lower_context *c)
         CLG_TRY(add_candidate(c, &p, "recurrent_blas"));
         p.blas = false;
     }
-    return add_candidate(c, &p, p.simd ? "recurrent_simd" : "recurrent_simt");
+    return p.simd ? add_simd(c, &p) : add_candidate(c, &p, "recurrent_simt");
 }

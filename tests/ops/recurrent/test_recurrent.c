@@ -172,6 +172,23 @@ TEST(recurrent__dtypes)
     }
 }
 
+/* Work-groups share a direction, whatever the device has (api.recurrent_helpers has more). */
+TEST(recurrent__shared_by_work_groups)
+{
+    run_node_by(CLG_KERNELS_SIMD, "recurrent_shared");
+    for (int op = 0; op < 4; op++) {
+        for (int64_t batch = 1; batch < 6; batch += 4) {
+            recurrent_case k = usual_of(op);
+            k.batch = batch;
+            k.hidden = 67;
+            k.direction = batch == 1 ? "reverse" : "bidirectional";
+            k.parts = ALL;
+            recurrent_check(&k);
+        }
+    }
+    run_node_by(CLG_KERNELS_AUTO, NULL);
+}
+
 /* The input's part of the gates exceeds its memory limit, so each launch computes only some time
  * steps. */
 TEST(recurrent__time_in_chunks)

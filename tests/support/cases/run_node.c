@@ -414,26 +414,25 @@ static clg_status build(const run_node *r, clg_model **out_model)
     return status;
 }
 
-static clg_status run(const place *p, const run_node *r, clg_session **out_session)
+clg_status run_node_on(clg_context *context, clg_session_options options, const run_node *r,
+                       clg_session **out_session)
 {
     clg_model *model = NULL;
-    clg_session *session = NULL;
-    clg_session_options options = p->options;
+    *out_session = NULL;
     options.preferred_impls = &r->impl;
     options.n_preferred_impls = r->impl != NULL;
     clg_status status = build(r, &model);
-    if (status == CLG_OK) status = clg_session_create(p->context, model, &options, &session);
+    if (status == CLG_OK) status = clg_session_create(context, model, &options, out_session);
     for (size_t i = 0; i < r->n_inputs && status == CLG_OK; i++) {
         const run_node_tensor *t = &r->inputs[i];
         if (t->dtype == CLG_DTYPE_NONE || t->constant) continue;
         tensor *content = make_tensor(t);
-        status = sized_input(session, input_name(r, i), t->dtype, (size_t)t->rank, t->dims,
+        status = sized_input(*out_session, input_name(r, i), t->dtype, (size_t)t->rank, t->dims,
                              content->data);
         tensor_free(content);
     }
-    if (status == CLG_OK) status = clg_session_run(session);
+    if (status == CLG_OK) status = clg_session_run(*out_session);
     clg_model_free(model);
-    *out_session = session;
     return status;
 }
 
@@ -527,11 +526,12 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale)
         clg_session *session = NULL;
         if (!takes_case(&places[i], r)) continue;
         if (uses_float64(r) && !clg_context_device(places[i].context)->fp64) {
-            assert_error(run(&places[i], r, &session), CLG_ERROR_UNSUPPORTED_DTYPE, "float64");
+            assert_error(run_node_on(places[i].context, places[i].options, r, &session),
+                         CLG_ERROR_UNSUPPORTED_DTYPE, "float64");
             clg_session_free(session);
             continue;
         }
-        const clg_status status = run(&places[i], r, &session);
+        const clg_status status = run_node_on(places[i].context, places[i].options, r, &session);
         const char *type = r->links[0].op_type, *name = places[i].name;
         if (driver_refused(places[i].context, status)) {
             print_message("%s on %s: refused: %s\n", type, name, clg_last_error());
@@ -560,7 +560,7 @@ void run_node_refused(const run_node *r, clg_status status, const char *words)
 {
     for (size_t i = 0; i < n_places; i++) {
         clg_session *session = NULL;
-        assert_error(run(&places[i], r, &session), status, words);
+        assert_error(run_node_on(places[i].context, places[i].options, r, &session), status, words);
         clg_session_free(session);
     }
 }

@@ -127,6 +127,11 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale);
  */
 void run_node_refused(const run_node *r, clg_status status, const char *words);
 
+/* Builds the node and runs it on one target, by r->impl if that is not NULL. Its output i is named
+ * "out<i>". *out_session is to be freed after errors, too. */
+clg_status run_node_on(clg_context *context, clg_session_options options, const run_node *r,
+                       clg_session **out_session);
+
 /* Calls body with every target, for tests that build their own models. */
 typedef void (*run_node_body)(clg_context *context, const clg_session_options *options,
                               const char *name, void *user);
