@@ -389,16 +389,16 @@ static int64_t count_helpers(const lower_context *c, const recurrent_plan *p, in
 }
 
 /* Returns whether so many helpers are estimated to be faster than one work-group: whether the time
- * that the helper with the most chunks saves exceeds what waking it and all waiting take. */
+ * that they save the first one exceeds what waking the others and all waiting take. */
 static bool helpers_pay(const recurrent_plan *p, int64_t helpers)
 {
     const double weights = (double)p->width * (double)p->hidden;
     const double read_ns = weights * (double)dtype_size(p->dtype) / READ_BYTES_PER_NS;
     const double multiply_ns = 2 * weights * (double)p->slice_rows / FLOPS_PER_NS;
     const double alone_ns = (double)p->chunk * (read_ns > multiply_ns ? read_ns : multiply_ns);
-    const int64_t chunks = count_chunks(p), most = work_ceil_div(chunks, helpers);
+    const int64_t chunks = count_chunks(p), kept = work_ceil_div(chunks, helpers);
     const double stages = (double)p->chunk * (p->desc.cell == CELL_GRU ? 2 : 1);
-    return alone_ns * (double)(chunks - most) / (double)chunks > WAKE_NS + stages * STAGE_NS;
+    return alone_ns * (double)(chunks - kept) / (double)chunks > WAKE_NS + stages * STAGE_NS;
 }
 
 /* Appends the fill that sets the counters to 0 before a launch. */
