@@ -172,7 +172,7 @@ TEST(recurrent__dtypes)
     }
 }
 
-/* Work-groups share a direction, whatever the device has (api.recurrent_helpers has more). */
+/* Work-groups share a direction, whatever the device has (api.recurrent_helpers_posix has more). */
 TEST(recurrent__shared_by_work_groups)
 {
     run_node_by(CLG_KERNELS_SIMD, "recurrent_shared");
