@@ -99,8 +99,9 @@ CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session
 
 /* Sets an input by reference: a host or device value; one of another context is copied through the
  * host. It stays set until it is set again; NULL unsets it. Host memory is read by each run. CPU
- * devices read large tensors in place, without a copy, if data is aligned to an element and to
- * 4 bytes (for kernels of the SIMT class: to 128 bytes, as the memory of clg_value_create is).
+ * devices read tensors of 64 bytes and more in place, without a copy, if data is aligned to an
+ * element and to 4 bytes (for kernels of the SIMT class: to 128 bytes, as the memory of
+ * clg_value_create is).
  * Sequence and optional inputs take values of their kind. Errors: NOT_FOUND (listing the inputs),
  * SHAPE (naming the dimension), UNSUPPORTED_DTYPE, INVALID_ARGUMENT (kind of value), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
