@@ -4,7 +4,7 @@
 import ctypes
 import dataclasses
 import os
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._library import Handle, check, encode_name, init, lib, names_array, string
 from .device import KERNELS, enum_value, shared_context
 from .model import Model, new_cancel
 from .session import InferenceSession
-from .value import Value
+from .value import Value, address
 
 LOSSES = {
     "output": c.CLG_LOSS_OUTPUT,
@@ -219,15 +219,38 @@ class Trainer:
 
         self._cancel = cancel
         self._handle = waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer))
+        # Arrays over which the inputs are, {input: (array, address, shape, dtype)}: a training that
+        # fills the same arrays for each batch sets each input once.
+        self._arrays: Dict[str, Tuple[np.ndarray, int, Tuple[int, ...], np.dtype]] = {}
 
     def _set(self, feed: Mapping[str, Any]) -> None:
+        arrays = self._arrays
         for name, data in feed.items():
+            seen = arrays.get(name)
+            if (
+                seen is not None
+                and seen[0] is data
+                and seen[1] == address(data)
+                and seen[2] == data.shape
+                and seen[3] == data.dtype
+                and data.flags.c_contiguous
+            ):
+                continue
+            arrays.pop(name, None)
             value = data if isinstance(data, Value) else Value(data)
             check(
                 lib.clg_trainer_set_input(
                     self._handle.pointer, encode_name(name, "the name of an input"), value.pointer
                 )
             )
+            # Of others the value has a copy.
+            if (
+                type(data) is np.ndarray
+                and data.flags.c_contiguous
+                and data.dtype.isnative
+                and data.dtype.kind in "biufc"
+            ):
+                arrays[name] = (data, address(data), data.shape, data.dtype)
 
     def _run(self, function: Any, *arguments: Any) -> None:
         """Calls a function of the trainer; Ctrl-C ends it."""

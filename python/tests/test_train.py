@@ -68,6 +68,35 @@ def test_steps_of_gradient_descent(device):
     )
 
 
+def test_arrays_that_are_filled_again(device):
+    """A batch in the arrays of the one before trains as one in arrays of its own does."""
+    again = clgraph.Trainer(linear(), device, loss="mse", lr=0.25)
+    fresh = clgraph.Trainer(linear(), device, loss="mse", lr=0.25)
+    held = batch(0)
+    columns = {name: np.empty(array.shape[::-1]).T for name, array in held.items()}
+
+    def compare(feed, other):
+        assert again.step(feed).loss == fresh.step(other).loss
+        for name in again.parameters:
+            np.testing.assert_array_equal(again.get_parameter(name), fresh.get_parameter(name))
+
+    for step in range(6):
+        new = batch(20 + 2 * step)
+        for name in held:
+            held[name][:] = columns[name][:] = new[name]
+        compare(held if step % 4 > 1 else columns, new)  # columns are copied: not contiguous
+    for n in (3, 2 * N):  # the same objects, with other shapes and in other memory
+        new = batch(50)
+        for name in held:
+            new[name] = np.concatenate([new[name], new[name]])[:n].copy()
+            held[name].resize(new[name].shape, refcheck=False)
+            held[name][:] = new[name]
+        compare(held, new)
+    with pytest.raises(clgraph.Error):
+        again.step({"x": values(N, K + 1), "target": held["target"]})
+    compare(held, new)
+
+
 def test_norm_schedule_and_accumulation(device):
     weight, bias = values(K, M, seed=1), values(M, seed=2)
     trainer = clgraph.Trainer(
