@@ -69,7 +69,7 @@ def test_steps_of_gradient_descent(device):
 
 
 def test_arrays_that_are_filled_again(device):
-    """A batch in the arrays of the one before trains as one in arrays of its own does."""
+    """A batch in the arrays of the one before trains as one in new arrays does."""
     again = clgraph.Trainer(linear(), device, loss="mse", lr=0.25)
     fresh = clgraph.Trainer(linear(), device, loss="mse", lr=0.25)
     held = batch(0)
