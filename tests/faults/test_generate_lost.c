@@ -9,7 +9,6 @@
 #include "support/fakes/opencl_lost.h"
 #include "support/fixtures/generate/decoder_folder.h"
 #include "support/fixtures/ocl_platforms.h"
-#include "support/scratch.h"
 
 #include "base/memory.h"
 
@@ -21,15 +20,6 @@ static opencl_lost lost;
 
 static const int64_t prompt[] = {5, 17, 40, 2};
 enum { N_PROMPT = 4, N_ALL = 10, N_KEPT = 6 };
-
-static clg_context *open_context(void)
-{
-    clg_context *context;
-    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    options.cache_dir = scratch_path("store");
-    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
-    return context;
-}
 
 static clg_status make_to(clg_generator *g, size_t n)
 {
@@ -74,7 +64,7 @@ static bool lose_at(clg_context *context, clg_generator *g, opencl_lost_kind kin
 
 static void lose_at_each(decoder_form form)
 {
-    clg_context *context = open_context();
+    clg_context *context = ocl_platforms_open_stored();
     clg_generator *g;
     clg_sampling s = CLG_SAMPLING_INIT;
     int64_t expected[N_ALL];

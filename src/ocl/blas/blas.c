@@ -144,6 +144,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     if (!atomic_exchange(&q->context->used_blas, true)) n_contexts++;
     for (int64_t i = 0; i < n_calls && status == CLG_OK; i++) status = call(q, g, i, batched);
     mutex_unlock(&blas_lock);
+    spin_begin_work(q);
     if (q->place == GUARD_ALONE) launch_guard_learn(NULL);
     if (q->place == GUARD_ALONE && !atomic_exchange(&was_used, true))
         launch_guard_reduce_capacity(MAX_KERNELS);

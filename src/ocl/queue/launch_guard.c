@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/threads.h"
+#include "ocl/queue/queue.h"
 
 #include <string.h>
 
@@ -124,6 +125,7 @@ guard_place launch_guard_enter(const launch_form *form)
     guard.serving++;
     if (guard.serving != guard.next_ticket) condition_broadcast(&guard.changed);
     mutex_unlock(&guard.lock);
+    if (alone) spin_end_all(); /* enqueued by queues that were inside */
     return alone ? GUARD_ALONE : GUARD_SHARED;
 }
 

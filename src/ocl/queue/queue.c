@@ -337,7 +337,6 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
         CLG_TRY(ocl_queue_finish(q));
     q->waits_for_others = false;
     q->place = launch_guard_enter(form);
-    if (q->place == GUARD_ALONE) spin_end_all();
     return CLG_OK;
 }
 

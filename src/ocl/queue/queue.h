@@ -104,27 +104,38 @@ clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
 
-/* Bytes of the memory that the kernel reads, and its alignment. */
-#define SPIN_WORD_BYTES 128
 /* Creates the kernel and what it needs; also after a failure only spin_free is to be called. */
 clg_status spin_create(ocl_queue *q);
 /* Makes the next launch of the kernel end immediately. */
 clg_status spin_let_end(queue_spin *s);
-/* Adds the queue to those that spin_end_all waits for. */
-void spin_list_add(queue_spin *s);
 /* Returns whether a test has switched it off. */
 bool spin_is_off(void);
-/* Ends such kernels of the whole process, since work is there: called after the first launch since
- * a wait, whose work a thread that was kept awake then finds. */
+/* Announces work where the queue has not since its last wait: called after its first launch, which
+ * a thread that was kept awake then finds. */
 void spin_begin_work(ocl_queue *q);
 /* Records that a wait has ended. */
 void spin_ended(ocl_queue *q, uint64_t now_ns);
 /* Enqueues the kernel that keeps a thread of the driver awake until the next run, where that is
  * worth while. Failures only switch it off. */
 void spin_enqueue(ocl_queue *q);
-/* Ends all such kernels of the process and waits for them. */
-void spin_end_all(void);
 void spin_free(ocl_queue *q);
+
+/* The memory that the kernels of the process read, SPIN_WORD_BYTES at a multiple of as many. */
+#define SPIN_WORD_BYTES 128
+const void *spin_words(void);
+/* Ends all such kernels of the process that were enqueued before. Does not wait. */
+void spin_announce_work(void);
+/* Returns a number that each announcement changes, as the kernel expects it. */
+int spin_n_announced(void);
+/* Adds the queue to those that spin_end_all waits for, if it is not one of them. */
+void spin_list_add(queue_spin *s);
+/* Makes `launched` the event of the last launch, for a member. Takes ownership of the reference. */
+void spin_list_keep(queue_spin *s, cl_event launched);
+/* Ends and waits for the kernel of the queue, if it is a member, and removes it. */
+void spin_list_remove(queue_spin *s);
+/* Ends all such kernels of the process and waits for them: not for long, since the run after which
+ * one was enqueued has ended when its queue leaves the launch guard. */
+void spin_end_all(void);
 
 /* Makes `written`, the event of a blocking write of the upload queue, the one for which other
  * queues wait. Takes ownership of the reference. */

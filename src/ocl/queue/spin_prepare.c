@@ -20,7 +20,7 @@ static bool gains_by_spinning(const ocl_queue *q)
 }
 
 /* Launches the kernel once as any other, to be built, tried and known to the launch guard. It ends
- * immediately, unless the word changes meanwhile to what it expects. */
+ * immediately. */
 static clg_status introduce(ocl_queue *q)
 {
     const uint64_t one = 1;
@@ -41,7 +41,7 @@ void ocl_queue_run_ended(ocl_queue *q)
     error_save(CLG_OK, &callers_error);
     clg_status status = s->handle ? CLG_OK : spin_create(q);
     if (status == CLG_OK) status = introduce(q);
-    if (status == CLG_OK && !s->link) spin_list_add(s);
+    if (status == CLG_OK) spin_list_add(s);
     s->state = status == CLG_OK ? SPIN_READY : SPIN_OFF;
     (void)error_restore(&callers_error);
 }

@@ -14,8 +14,6 @@
 #include "ocl/kernel.h"
 #include "ocl/queue/queue.h"
 
-#include <stdalign.h>
-
 /* Time between two runs up to which they follow each other quickly. */
 #define SPIN_GAP_NS 30000u
 /* Rounds of the kernel, of about 5 cycles each: SPIN_GAP_NS at 3 GHz. */
@@ -25,17 +23,7 @@
 /* Runs that must follow each other quickly before the kernel is enqueued. */
 #define SPIN_AFTER 2u
 
-/* 0, and the number of times that a queue of this process began to work. Nothing else is on their
- * cache line. */
-static alignas(SPIN_WORD_BYTES) atomic_int words[SPIN_WORD_BYTES / sizeof(atomic_int)];
-
 static atomic_int use = OCL_SPIN_WHERE_QUICK;
-
-/* The queues that may have the kernel in flight. */
-static struct {
-    mutex lock; /* guards the list and `last` of its members */
-    queue_spin *first;
-} spinning = {.lock = MUTEX_INIT};
 
 void ocl_spin_use(ocl_spin_mode mode) { atomic_store(&use, mode); }
 
@@ -54,7 +42,8 @@ void spin_begin_work(ocl_queue *q)
     queue_spin *s = &q->spin;
     if (!q->stays_awake || s->has_begun) return;
     s->has_begun = true;
-    atomic_fetch_add_explicit(&words[1], 1, memory_order_release);
+    spin_announce_work();
+    if (s->state == SPIN_OFF) return;
     const bool is_quick = is_forced() || time_now_ns() - s->ended_ns <= SPIN_GAP_NS;
     s->n_quick = is_quick && s->ended_ns != 0 ? s->n_quick + 1 : 0;
 }
@@ -67,7 +56,7 @@ clg_status spin_create(ocl_queue *q)
     const kernel_ref ref = {.source = "spin_wait", .entry = "spin_wait", .prelude = ""};
     const int32_t n_rounds = SPIN_ROUNDS;
     cl_int code;
-    CLG_TRY(ocl_buffer_zero_copy(q->context, words, sizeof words, &s->words));
+    CLG_TRY(ocl_buffer_zero_copy(q->context, spin_words(), SPIN_WORD_BYTES, &s->words));
     CLG_TRY(ocl_kernel_create(q->context, &ref, &s->kernel));
     CLG_TRY(ocl_kernel_set_buffer(s->kernel, 0, s->words));
     CLG_TRY(ocl_kernel_set_bytes(s->kernel, 2, sizeof n_rounds, &n_rounds));
@@ -80,29 +69,7 @@ static clg_status set_expected(queue_spin *s, int32_t expected)
     return ocl_kernel_set_bytes(s->kernel, 1, sizeof expected, &expected);
 }
 
-clg_status spin_let_end(queue_spin *s) { return set_expected(s, atomic_load(&words[1]) - 1); }
-
-void spin_list_add(queue_spin *s)
-{
-    mutex_lock(&spinning.lock);
-    s->next = spinning.first;
-    if (s->next) s->next->link = &s->next;
-    s->link = &spinning.first;
-    spinning.first = s;
-    mutex_unlock(&spinning.lock);
-}
-
-static void list_remove(queue_spin *s)
-{
-    if (!s->link) return;
-    mutex_lock(&spinning.lock);
-    *s->link = s->next;
-    if (s->next) s->next->link = s->link;
-    if (s->last) (void)cl.ReleaseEvent(s->last);
-    mutex_unlock(&spinning.lock);
-    s->link = NULL;
-    s->last = NULL;
-}
+clg_status spin_let_end(queue_spin *s) { return set_expected(s, ~spin_n_announced()); }
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -118,7 +85,7 @@ static bool enqueue(ocl_queue *q, cl_event *out_event)
         s->state = SPIN_UNKNOWN;
         return false;
     }
-    return set_expected(s, atomic_load_explicit(&words[1], memory_order_acquire)) == CLG_OK &&
+    return set_expected(s, spin_n_announced()) == CLG_OK &&
            cl.EnqueueNDRangeKernel(s->handle, s->kernel->handle, 1, NULL, one, one, 1, &q->watched,
                                    out_event) == CL_SUCCESS &&
            cl.Flush(s->handle) == CL_SUCCESS;
@@ -135,25 +102,9 @@ void spin_enqueue(ocl_queue *q)
     error_save(CLG_OK, &callers_error);
     const bool is_enqueued = enqueue(q, &event);
     if (!is_enqueued && s->state == SPIN_READY) s->state = SPIN_OFF;
-    mutex_lock(&spinning.lock);
-    if (event && s->last) (void)cl.ReleaseEvent(s->last);
-    if (event) s->last = event;
-    mutex_unlock(&spinning.lock);
+    if (event) spin_list_keep(s, event);
     if (is_enqueued) count(&q->context->n_spins, 1);
     (void)error_restore(&callers_error);
-}
-
-void spin_end_all(void)
-{
-    mutex_lock(&spinning.lock);
-    atomic_fetch_add_explicit(&words[1], 1, memory_order_release);
-    for (queue_spin *s = spinning.first; s; s = s->next) {
-        if (!s->last) continue;
-        (void)cl.WaitForEvents(1, &s->last);
-        (void)cl.ReleaseEvent(s->last);
-        s->last = NULL;
-    }
-    mutex_unlock(&spinning.lock);
 }
 
 void spin_ended(ocl_queue *q, uint64_t now_ns)
@@ -166,12 +117,11 @@ void spin_ended(ocl_queue *q, uint64_t now_ns)
 void spin_free(ocl_queue *q)
 {
     queue_spin *s = &q->spin;
-    atomic_fetch_add_explicit(&words[1], 1, memory_order_release);
+    spin_list_remove(s);
     if (s->handle) {
-        if (!ocl_context_is_lost(q->context) || s->last) (void)queue_drain(q->context, s->handle);
+        if (!ocl_context_is_lost(q->context)) (void)queue_drain(q->context, s->handle);
         (void)cl.ReleaseCommandQueue(s->handle);
     }
-    list_remove(s);
     ocl_kernel_free(s->kernel);
     ocl_buffer_free(s->words);
 }

@@ -14,7 +14,6 @@
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/stream_rows.h"
 #include "support/literals.h"
-#include "support/scratch.h"
 
 #include "ocl/ocl_context.h"
 #include "session/context_handle.h"
@@ -45,22 +44,13 @@ static bool same(const float *x, const float *y, size_t n)
     return true;
 }
 
-static clg_context *open_context(void)
-{
-    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    clg_context *context;
-    options.cache_dir = scratch_path("store");
-    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
-    return context;
-}
-
 static int open_layer(void **state)
 {
     (void)state;
     opencl_delay_open(&delay);
     opencl_delay_queues(&delay, NULL);
     ocl_platforms_show_pocl();
-    clg_context_free(open_context()); /* runs the probes, which create queues */
+    clg_context_free(ocl_platforms_open_stored()); /* runs the probes, which create queues */
     return 0;
 }
 
@@ -98,7 +88,7 @@ static bool reads_what_was_written(cl_context app, cl_device_id device, ordering
 
 TEST(layer__shows_queues_without_order)
 {
-    clg_context *context = open_context();
+    clg_context *context = ocl_platforms_open_stored();
     cl_context app = clg_context_opencl(context);
     cl_device_id device = clg_context_opencl_device(context);
     for (size_t i = 0; i < 2; i++) {
@@ -460,7 +450,7 @@ TEST(order__holds_whichever_queue_is_late)
     for (size_t k = 0; k < sizeof which_late / sizeof *which_late; k++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             opencl_delay_queues(&delay, which_late[k]);
-            clg_context *context = open_context();
+            clg_context *context = ocl_platforms_open_stored();
             if (!cases[i].body(context))
                 fail_msg("%s are wrong where queues are late: %s", cases[i].name, which_late[k]);
             clg_context_free(context);
@@ -474,7 +464,7 @@ TEST(order__holds_for_clblast)
 {
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
-        clg_context *context = open_context();
+        clg_context *context = ocl_platforms_open_stored();
         const bool has_blas = ocl_blas_available(context->current->ocl);
         if (!has_blas) print_message("CLBlast is not there\n");
         assert_true(!has_blas || constants_of_clblast_arrive(context));
@@ -490,7 +480,7 @@ TEST(order__is_missed_where_uploads_are_not_waited_for)
 {
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
-        clg_context *context = open_context();
+        clg_context *context = ocl_platforms_open_stored();
         const bool host_waits = context_has_quirk(context->current->ocl, QUIRK_FINISHED_QUEUE_USED);
         ocl_context_ignore_uploads(context->current->ocl);
         const bool arrive = constants_arrive(context);

@@ -14,10 +14,10 @@
 #include "support/fixtures/build_session.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/literals.h"
-#include "support/scratch.h"
 
-#include "ocl/ocl_context.h"
+#include "ocl/queue/queue.h"
 #include "session/context_handle.h"
+#include "session/run/frame.h"
 #include "session/session.h"
 
 #include <pthread.h>
@@ -26,15 +26,6 @@
 enum { N = 17, N_RUNS = 40, N_THREADS = 4 };
 
 static opencl_faults faults;
-
-static clg_context *open_context(void)
-{
-    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    clg_context *context;
-    options.cache_dir = scratch_path("store");
-    assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
-    return context;
-}
 
 /* y = x + x * x */
 static clg_session *open_session(clg_context *context)
@@ -73,30 +64,45 @@ static bool gains(const clg_context *context)
            caps->zero_copy_align_bytes > 0;
 }
 
-TEST(runs__are_followed_by_the_kernel_from_the_seventeenth_on)
+/* Returns how often the kernel was enqueued in n runs of a new session. */
+static uint64_t spins_of(ocl_spin_mode mode, int n_runs, bool *out_gains)
 {
-    ocl_spin_use(OCL_SPIN_ALWAYS);
-    clg_context *context = open_context();
+    ocl_spin_use(mode);
+    clg_context *context = ocl_platforms_open_stored();
     clg_session *s = open_session(context);
-    for (int i = 0; i < N_RUNS; i++) {
-        if (i == 16) assert_int_equal(n_spins(context), 0);
-        assert_ok(run_with(s, N, (float)i));
-    }
-    if (gains(context))
-        assert_true(n_spins(context) > 0 && n_spins(context) <= N_RUNS - 16);
-    else
-        assert_int_equal(n_spins(context), 0);
+    for (int i = 0; i < n_runs; i++) assert_ok(run_with(s, N, (float)i));
+    const uint64_t n = n_spins(context);
+    *out_gains = gains(context);
     clg_session_free(s);
     clg_context_free(context);
+    return n;
 }
 
-TEST(runs__are_not_followed_by_it_when_it_is_off)
+TEST(runs__are_followed_by_the_kernel_where_it_gains)
 {
-    ocl_spin_use(OCL_SPIN_NEVER);
-    clg_context *context = open_context();
+    bool gains_here;
+    assert_int_equal(spins_of(OCL_SPIN_NEVER, N_RUNS, &gains_here), 0);
+    assert_int_equal(spins_of(OCL_SPIN_ALWAYS, 16, &gains_here), 0);
+    const uint64_t n = spins_of(OCL_SPIN_ALWAYS, N_RUNS, &gains_here);
+    if (gains_here)
+        assert_true(n > 0 && n <= N_RUNS - 16);
+    else
+        assert_int_equal(n, 0);
+}
+
+/* A launch, or a build, that must run alone begins when no such kernel is in flight. */
+TEST(launch_guard__ends_all_before_it_admits_a_queue_alone)
+{
+    ocl_spin_use(OCL_SPIN_ALWAYS);
+    clg_context *context = ocl_platforms_open_stored();
     clg_session *s = open_session(context);
     for (int i = 0; i < N_RUNS; i++) assert_ok(run_with(s, N, (float)i));
-    assert_int_equal(n_spins(context), 0);
+    const queue_spin *spin = &s->frame->queue->spin;
+    if (gains(context)) assert_non_null(spin->last);
+    const guard_place place = launch_guard_enter(NULL);
+    const bool is_over = !spin->last;
+    launch_guard_leave(place, true); /* before a failure ends the test */
+    assert_true(is_over);
     clg_session_free(s);
     clg_context_free(context);
 }
@@ -105,7 +111,7 @@ TEST(runs__are_not_followed_by_it_when_it_is_off)
 TEST(new_launches__run_beside_sessions_that_spin)
 {
     ocl_spin_use(OCL_SPIN_ALWAYS);
-    clg_context *context = open_context();
+    clg_context *context = ocl_platforms_open_stored();
     clg_session *first = open_session(context), *second = open_session(context);
     for (int i = 0; i < 20; i++) {
         assert_ok(run_with(first, N, (float)i));
@@ -136,7 +142,7 @@ static void *run_many(void *user)
 TEST(threads__run_sessions_that_spin_at_once)
 {
     ocl_spin_use(OCL_SPIN_ALWAYS);
-    clg_context *context = open_context();
+    clg_context *context = ocl_platforms_open_stored();
     clg_session *s[N_THREADS];
     pthread_t threads[N_THREADS];
     for (int i = 0; i < N_THREADS; i++) s[i] = open_session(context);
@@ -167,7 +173,7 @@ static size_t run_until_it_spins(clg_session *s)
  * run itself fails that run alone; one of the kernel fails none. */
 TEST(opencl_calls__that_fail_leave_runs_right)
 {
-    clg_context *context = open_context();
+    clg_context *context = ocl_platforms_open_stored();
     size_t n_swallowed = 0;
     ocl_spin_use(OCL_SPIN_ALWAYS);
     clg_session *warm = open_session(context);
@@ -196,7 +202,7 @@ TEST(allocations__that_fail_leave_runs_right)
 {
     failing_alloc_install();
     ocl_spin_use(OCL_SPIN_ALWAYS);
-    clg_context *context = open_context();
+    clg_context *context = ocl_platforms_open_stored();
     size_t n_swallowed = 0;
     bool has_failed = true;
     for (size_t n = 0; has_failed; n++) {
