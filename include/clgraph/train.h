@@ -248,12 +248,12 @@ CLG_API CLG_MUST_USE clg_status clg_trainer_set_input(clg_trainer *trainer, cons
                                                       clg_value *value);
 /* Computes the gradients of a batch, or of one of its `parts`, and after `accumulate` batches
  * updates the parameters: then *out_stats, which may be NULL, has another step. Without clip_norm
- * the device updates them during the next step, or when a function that needs them is called; that
- * call reports a failure of the update. After a failure the parameters are those of before, unless
- * it occurred in the update itself; gradients of earlier batches are dropped, but not after
- * CANCELLED. Errors: those of clg_session_run; DATA: the loss, or with clip_norm the norm of the
- * gradients, is not finite: the message names step, rate and the first such value. Without
- * clip_norm, gradients that are not finite while the loss is are found in the next step. */
+ * the device may still update them when this returns; functions that need them wait, and the next
+ * call that waits reports a failure of the update. After a failure the parameters are those of
+ * before, unless it occurred in the update itself; gradients of earlier batches are dropped, but
+ * not after CANCELLED. Errors: those of clg_session_run; DATA: the loss, or with clip_norm the
+ * norm of the gradients, is not finite: the message names step, rate and the first such value.
+ * Without clip_norm, gradients that are not finite while the loss is are found in the next step. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_step(clg_trainer *trainer, clg_train_stats *out_stats);
 /* Computes the loss of the inputs that are set in the form of prediction; nothing changes. */
 CLG_API CLG_MUST_USE clg_status clg_trainer_evaluate(clg_trainer *trainer, double *out_loss);

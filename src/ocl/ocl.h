@@ -164,6 +164,12 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
+/* Makes ocl_queue_wait_read possible: call it before the reads are enqueued. */
+void ocl_queue_keep_read(ocl_queue *q);
+/* Waits until the last read has ended that was enqueued since ocl_queue_keep_read, and leaves what
+ * was enqueued after it in flight, where the driver can run that beside other queues; else, or if
+ * the read fails, as ocl_queue_finish. The thread may then do anything, also run other queues. */
+clg_status ocl_queue_wait_read(ocl_queue *q);
 /* To be called after a run on the queue, once it is finished, with no lock held. Where runs follow
  * each other quickly and the driver's threads sleep meanwhile, makes later runs find one awake
  * (decision 90). Never fails: runs only take longer. The thread's last error is unchanged. */

@@ -3,10 +3,10 @@
  * Fuses adjacent pointwise nodes into one clgraph.Pointwise (ops/pointwise/pointwise.h), so that
  * intermediate values stay in registers. A group grows backwards from its last node: a node joins
  * if all consumers of its result are members, so that no cycle can arise. The group's outputs are
- * the result of its last node, and those of its members that are outputs of the graph: an update of
- * training computes the parameters and the optimizer's states. All members have the shape of the
- * group's result: a node with a smaller result would be recomputed for each element, and stays
- * separate.
+ * the result of its last node, and those of its members that are outputs of the graph: an update
+ * of training computes the parameters and the optimizer's states. Members have the shape of the
+ * group's result, or one element: a node with another result would be recomputed for each element,
+ * and stays separate.
  */
 #include "base/cancel.h"
 #include "ops/pointwise/pointwise.h"
@@ -43,6 +43,15 @@ static bool is_suited(const graph_info *s, const node *n, bool joins)
         has_float = has_float || dtype_is_float(fact->dtype);
     }
     return has_float;
+}
+
+/* Returns whether a member's result has one element, which is then computed for each element of the
+ * group: in the time of a launch, a CPU computes some ten thousand. */
+static bool is_number(const shape *part)
+{
+    for (int i = 0; i < part->rank; i++)
+        if (part->dims[i] != 1) return false;
+    return part->rank != RANK_UNKNOWN;
 }
 
 /* Returns whether the shape `part` may equal `whole`. Unknown dimensions are assumed to be equal.
@@ -86,8 +95,8 @@ static node_id find_joiner(const growth *w, value_id v)
         return NODE_NONE;
     if (readings(w, v) + is_output != w->info->uses[v]) return NODE_NONE;
     const shape *dims = &w->info->facts[w->result].dims, *own = &w->info->facts[v].dims;
-    const bool fits =
-        is_output ? shape_is_known(own) && shape_equal(own, dims) : may_have_shape(own, dims);
+    const bool fits = is_output ? shape_is_known(own) && shape_equal(own, dims)
+                                : may_have_shape(own, dims) || is_number(own);
     return fits ? n : NODE_NONE;
 }
 

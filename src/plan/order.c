@@ -21,6 +21,7 @@ typedef struct window_step {
     uint32_t n;
     uint32_t before; /* bits: all steps of the window that it depends on, also indirectly */
     bool alone;      /* depends on all earlier steps; all later ones depend on it */
+    bool has_fault;  /* may report one: such steps are ordered, so that the first is reported */
 } window_step;
 
 /* Returns whether steps may write memory of this kind. Weights, packed weights and literals are
@@ -46,13 +47,13 @@ static void list_accesses(const plan_state *s, const pending_step *p, window_ste
     const step *what = p->what;
     w->n = w->before = 0; /* not the list, of which most is never used */
     w->alone = what->kind == STEP_BLAS_GEMM;
+    w->has_fault = false;
     if (what->kind != STEP_KERNEL) {
         for (uint32_t b = 0; b < p->n_buffers; b++) add(w, s, p, b, b + 1 == p->n_buffers);
         return;
     }
     for (uint32_t a = 0, b = 0; a < what->n_args; a++) {
-        /* steps that report faults run in sequence, so that the first fault is reported */
-        if (what->args[a].kind == ARG_FAULT) w->alone = true;
+        if (what->args[a].kind == ARG_FAULT) w->has_fault = true;
         if (what->args[a].kind != ARG_BUFFER) continue;
         add(w, s, p, b++, what->args[a].buffer.space != OPERAND_INPUT);
     }
@@ -61,7 +62,7 @@ static void list_accesses(const plan_state *s, const pending_step *p, window_ste
 /* Returns whether y must wait for x, an earlier step of the window. */
 static bool is_ordered(const window_step *x, const window_step *y)
 {
-    if (x->alone || y->alone) return true;
+    if (x->alone || y->alone || (x->has_fault && y->has_fault)) return true;
     for (uint32_t i = 0; i < x->n; i++)
         for (uint32_t k = 0; k < y->n; k++) {
             const access *a = &x->list[i], *b = &y->list[k];

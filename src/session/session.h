@@ -205,13 +205,25 @@ clg_status session_run_refreshed(clg_session *s);
 /* Plans a run with the inputs that are set, if there is no plan for them; *out_is_built: the
  * session has run it before, and compiles and packs nothing (enqueued_run.c). */
 clg_status session_plan_run(clg_session *s, bool *out_is_built);
-/* Enqueues a run of s in the queue of another session, before a run of that one, for which
- * session_plan_run said that it is built; both are entered and refreshed, and stay so until
- * session_conclude, which makes the results of s available, and waits if the other run has not.
- * Where that is not possible, s runs at once: *out_run is NULL, as after a failure. */
+/* Enqueues a run of s in the queue of `in`: its own, or that of a session whose run was enqueued
+ * before, for which session_plan_run must have said that s is built. Both are entered and
+ * refreshed. Where that is not possible, s runs here and now: *out_run is NULL, as after a
+ * failure. */
 typedef struct enqueued_run enqueued_run;
-clg_status session_enqueue_in(clg_session *s, clg_session *in, enqueued_run **out_run);
-clg_status session_conclude(enqueued_run *run);
+clg_status session_enqueue(clg_session *s, clg_session *in, enqueued_run **out_run);
+/* Makes a device value of these dims of an output's memory, or of the first words in which kernels
+ * report faults, for a run after this one. *out_value: NULL if the host computed the output. */
+clg_status session_wrap_output(const enqueued_run *run, size_t output, const shape *dims,
+                               clg_value **out_value);
+clg_status session_wrap_fault(const enqueued_run *run, const shape *dims, clg_value **out_value);
+/* Waits for a run in its own queue, and makes its results available; leaves_rest: not for what was
+ * enqueued after it. */
+clg_status session_conclude(enqueued_run *run, bool leaves_rest);
+/* Ends a run after another one without waiting for it: its inputs in host memory must be kept
+ * until a later wait, which also reports what fails. Its outputs are bound to device values. */
+clg_status session_let_run(enqueued_run *run);
+/* Waits for what is in flight in the session's queue. */
+clg_status session_finish(clg_session *s);
 /* Plans and compiles for the shapes that are set, and runs once with zeros. progress may be
  * NULL. */
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user);

@@ -110,7 +110,7 @@ typedef struct making {
     const optimizer_update *update;
     value_id x, d, states[OPTIMIZER_MAX_STATES], updated[OPTIMIZER_MAX_STATES];
     value_id numbers[OPTIMIZER_N_NUMBERS];
-    value_id is_finite; /* with clip_norm, by element: the norm is; else VALUE_NONE */
+    value_id is_valid; /* what the update depends on is finite; of one element or of all */
 } making;
 
 static double epsilon_of(const clg_optimizer_options *o)
@@ -186,17 +186,31 @@ static void make_gradient(making *m, value_id g, value_id *out_norm)
         const value_id least_by = WRITER_ADD(w, "Min", by, writer_number(w, 1));
         const value_id factor = WRITER_ADD(w, "Add", least_by, WRITER_ADD(w, "Sub", norm, norm));
         m->d = WRITER_ADD(w, "Mul", m->d, factor);
-        m->is_finite = WRITER_ADD(w, "Equal", m->d, m->d);
+        m->is_valid = WRITER_ADD(w, "Equal", m->d, m->d);
     }
     if (u->options.weight_decay > 0 && u->options.kind != CLG_OPTIMIZER_ADAMW)
         m->d = formula(m, "d + decay * x");
 }
 
-/* Returns `changed`, or with clip_norm `before` where the norm is not finite. */
-static value_id guarded(making *m, value_id is_finite, value_id changed, value_id before)
+/* Returns whether the loss is finite and no kernel reported a fault: two inputs of one element,
+ * which no other kernel reads, so that this is a part of the kernel that takes it. */
+static value_id is_right(making *m, clg_dtype dtype, const char *loss_name, const char *fault_name)
 {
-    return is_finite == VALUE_NONE ? changed
-                                   : WRITER_ADD(&m->w, "Where", is_finite, changed, before);
+    graph_writer *w = &m->w;
+    const value_id loss = writer_input(w, loss_name, dtype, 1),
+                   fault = writer_input(w, fault_name, CLG_INT32, 1);
+    const value_id rest = WRITER_ADD(w, "Sub", loss, loss); /* 0, or NaN */
+    const value_id code = writer_set_int(w, WRITER_ADD(w, "Cast", fault), "to", dtype);
+    const value_id sum = WRITER_ADD(w, "Add", rest, code);
+    value_id zero = VALUE_NONE;
+    if (w->status == CLG_OK) w->status = graph_add_number(w->graph, dtype, 0, &zero);
+    return WRITER_ADD(w, "Equal", sum, zero);
+}
+
+/* Returns `changed` where the update is valid, else `before`. */
+static value_id guarded(making *m, value_id is_valid, value_id changed, value_id before)
+{
+    return WRITER_ADD(&m->w, "Where", is_valid, changed, before);
 }
 
 static void add_statistics(making *m, const optimizer_size *size, value_id norm)
@@ -204,17 +218,19 @@ static void add_statistics(making *m, const optimizer_size *size, value_id norm)
     graph_writer *w = &m->w;
     if (size->n_statistics == 0) return;
     const clg_dtype dtype = size->statistics_dtype;
-    const value_id changed = writer_input(w, "new", dtype, size->n_statistics);
+    const value_id changed = writer_input(w, "new", dtype, size->n_statistics),
+                   before = writer_input(w, "statistics", dtype, size->n_statistics);
+    value_id is_valid;
     if (norm == VALUE_NONE) {
-        writer_output(w, WRITER_ADD(w, "Identity", changed), NULL);
-        return;
+        is_valid = is_right(m, size->loss_dtype, "statistics_loss", "statistics_fault");
+    } else {
+        value_id by = norm;
+        if (dtype != w->dtype) by = writer_set_int(w, WRITER_ADD(w, "Cast", norm), "to", dtype);
+        const value_id sum = WRITER_ADD(w, "Add", changed, by),
+                       rest = WRITER_ADD(w, "Sub", sum, sum);
+        is_valid = WRITER_ADD(w, "Equal", rest, rest);
     }
-    const value_id before = writer_input(w, "statistics", dtype, size->n_statistics);
-    value_id by = norm;
-    if (dtype != w->dtype) by = writer_set_int(w, WRITER_ADD(w, "Cast", norm), "to", dtype);
-    const value_id sum = WRITER_ADD(w, "Add", changed, by), rest = WRITER_ADD(w, "Sub", sum, sum);
-    const value_id is_finite = WRITER_ADD(w, "Equal", rest, rest);
-    writer_output(w, guarded(m, is_finite, changed, before), NULL);
+    writer_output(w, guarded(m, is_valid, changed, before), NULL);
 }
 
 static void make(making *m, const optimizer_size *size)
@@ -232,10 +248,11 @@ static void make(making *m, const optimizer_size *size)
         m->states[i] = writer_input(w, name, w->dtype, n);
     }
     make_gradient(m, g, &norm);
+    if (norm == VALUE_NONE) m->is_valid = is_right(m, size->loss_dtype, "loss", "fault");
     /* x depends on the guarded states: one kernel computes what one result depends on */
     for (size_t i = 0; i < kind->n_states; i++)
-        m->updated[i] = guarded(m, m->is_finite, formula(m, kind->states[i]), m->states[i]);
-    writer_output(w, guarded(m, m->is_finite, formula(m, kind->x), m->x), NULL);
+        m->updated[i] = guarded(m, m->is_valid, formula(m, kind->states[i]), m->states[i]);
+    writer_output(w, guarded(m, m->is_valid, formula(m, kind->x), m->x), NULL);
     for (size_t i = 0; i < kind->n_states; i++) writer_output(w, m->updated[i], NULL);
     if (norm != VALUE_NONE) writer_output(w, norm, NULL);
     add_statistics(m, size, norm);
@@ -259,7 +276,7 @@ static clg_status end(graph_writer *w, graph **out_graph)
 clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph)
 {
-    making m = {.w = {.dtype = size->dtype}, .update = update, .is_finite = VALUE_NONE};
+    making m = {.w = {.dtype = size->dtype}, .update = update, .is_valid = VALUE_NONE};
     *out_graph = NULL;
     CLG_TRY(begin(&m.w, "update"));
     if (m.w.status == CLG_OK) make(&m, size);

@@ -36,16 +36,19 @@ size_t optimizer_n_states(const clg_optimizer_options *o);
 void optimizer_numbers(const clg_optimizer_options *o, double rate, uint64_t n, size_t n_batches,
                        double out[OPTIMIZER_N_NUMBERS]);
 /* What an update changes: n parameters of a dtype, and n_statistics numbers, which may be 0, of
- * another one. */
+ * another one. loss_dtype: of the loss on which it depends. */
 typedef struct optimizer_size {
-    clg_dtype dtype, statistics_dtype;
+    clg_dtype dtype, statistics_dtype, loss_dtype;
     int64_t n, n_statistics;
 } optimizer_size;
 
 /* Makes the graph of an update. Inputs: "numbers", "g" [n], the gradients, "x" [n], the states "s1"
- * [n] and so on, "new" [n_statistics], and with clip_norm "statistics" [n_statistics]; outputs: the
- * new x and states, in this order, with clip_norm the norm of the gradients, a scalar, and "new".
- * Where the norm is not finite, outputs are x, the states and "statistics" as they were. */
+ * [n] and so on, "new" and "statistics" [n_statistics], what they become and what they are, and
+ * without clip_norm "loss" [1] and "fault" [1], int32, of the run that computed the gradients, and
+ * the same as "statistics_loss" and "statistics_fault".
+ * Outputs: the new x and states, in this order, with clip_norm the norm of the gradients, a scalar,
+ * and the new statistics. Where the norm or the loss is not finite, or "fault" not 0, they are x,
+ * the states and "statistics" as they were. */
 clg_status optimizer_graph(const optimizer_update *update, const optimizer_size *size,
                            graph **out_graph);
 /* Makes the graph of the output "sum" + "g", both [n]. */

@@ -169,7 +169,8 @@ static clg_status make_updates(clg_trainer *t, clg_context *owner, const trainer
 {
     static const char *const states[OPTIMIZER_MAX_STATES] = {"s1", "s2", "s3"};
     graph *g = NULL;
-    const optimizer_size size = {t->parameters.dtype, t->statistics.dtype, t->parameters.n_elements,
+    const optimizer_size size = {t->parameters.dtype, t->statistics.dtype,
+                                 t->with_loss->outputs[0].dtype, t->parameters.n_elements,
                                  t->statistics.n_elements};
     CLG_TRY(optimizer_graph(&t->update, &size, &g));
     CLG_TRY(make_whole(t, owner, o, g, &t->updates));
@@ -184,8 +185,7 @@ static clg_status make_updates(clg_trainer *t, clg_context *owner, const trainer
     if (t->statistics.n == 0) return CLG_OK;
     const trainer_tensor last = t->n_batches % 2 == 1 ? TRAINER_NEW : TRAINER_NEWER;
     CLG_TRY(trainer_give(t->updates, "new", t->tensors[last]));
-    if (t->update.clip_norm > 0)
-        CLG_TRY(trainer_give(t->updates, "statistics", t->tensors[TRAINER_STATISTICS]));
+    CLG_TRY(trainer_give(t->updates, "statistics", t->tensors[TRAINER_STATISTICS]));
     return bind(t->updates, 1 + n_states + (t->update.clip_norm > 0 ? 1 : 0),
                 t->tensors[TRAINER_STATISTICS]);
 }
@@ -358,6 +358,8 @@ clg_status trainer_create(clg_context *owner, device_context *device, const clg_
 void trainer_free(clg_trainer *t)
 {
     if (!t) return;
+    (void)trainer_settle(t);
+    value_free(t->numbers);
     session_free(t->evaluation);
     session_free(t->sums);
     session_free(t->updates);

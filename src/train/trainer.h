@@ -57,9 +57,12 @@ struct clg_trainer {
     double loss_sum;
     uint64_t n_right, n_counted;
     bool has_nan; /* one of these is not finite: the step is skipped */
-    /* The update of the last step has yet to run: trainer_enter_settled, or the next step. */
-    bool is_update_due;
-    bool is_shared; /* sessions of the application's read parameters: updates are not put off */
+    /* An update may be in flight, in the queue of the gradients: trainer_enter_settled waits. */
+    bool is_updating;
+    bool has_run_updates; /* t->updates has run: its inputs are set */
+    bool has_updated;     /* that of the step in progress was enqueued with its gradients */
+    clg_value *numbers;   /* which that update reads; NULL: no update is known to be in flight */
+    bool is_shared; /* sessions of the application's read parameters: steps wait for updates */
     uint64_t n_steps, n_skipped; /* n_skipped of n_steps had no update */
     gradient_watch watch;
     clg_on_nan on_nan;
@@ -93,10 +96,19 @@ void trainer_free(clg_trainer *t);
 /* Enters the trainer for one request; BUSY if another request has entered it. The functions below
  * need that. */
 clg_status trainer_enter(clg_trainer *t);
-/* As trainer_enter, and runs the update of the last step if it is due: for functions that read or
- * change parameters, statistics or states. */
+/* As trainer_enter, and waits for the update of the last step: for functions that read or change
+ * parameters, statistics or states. */
 clg_status trainer_enter_settled(clg_trainer *t);
 void trainer_leave(clg_trainer *t);
+
+/* These are in trainer_update.c. */
+/* Computes the gradients of a batch, and where possible enqueues the update after them
+ * (has_updated). The caller has entered and refreshed t->gradients, and entered t->updates. */
+clg_status trainer_run_gradients(clg_trainer *t);
+/* Updates now. *out_norm: the norm of the gradients, where clip_norm limits that. */
+clg_status trainer_update(clg_trainer *t, double *out_norm);
+/* Waits for an update in flight. */
+clg_status trainer_settle(clg_trainer *t);
 
 /* Makes the random numbers of the next run of a session, which the caller has entered, a function
  * of the trainer's seed and of the batch's place in the training. */

@@ -102,38 +102,11 @@ static clg_status set_batch(clg_trainer *t)
     return session_refresh(s);
 }
 
-/* Runs the update that is due, or enqueues it in the queue of the gradients, before them. Nothing
- * cancels that. */
-static clg_status start_update(clg_trainer *t, enqueued_run **out_run)
-{
-    clg_status status;
-    bool is_built;
-    *out_run = NULL;
-    if (!t->is_update_due) return CLG_OK;
-    CANCEL_WITHIN(status, &t->cancel, NULL, session_plan_run(t->gradients, &is_built));
-    CLG_TRY(status);
-    CLG_TRY(session_refresh(t->updates));
-    CLG_TRY(is_built ? session_enqueue_in(t->updates, t->gradients, out_run)
-                     : session_run_refreshed(t->updates));
-    t->is_update_due = false;
-    return CLG_OK;
-}
-
-/* Computes the gradients of a batch, after the update that is due. */
-static clg_status compute_after_update(clg_trainer *t)
-{
-    clg_status status;
-    enqueued_run *due;
-    CLG_TRY(start_update(t, &due));
-    CANCEL_WITHIN(status, &t->cancel, NULL, session_run_refreshed(t->gradients));
-    const clg_status updated = due ? session_conclude(due) : CLG_OK;
-    return updated == CLG_OK ? status : updated;
-}
-
 static clg_status compute_entered(clg_trainer *t, clg_measures *out)
 {
+    if (t->is_updating && session_is_stale(t->gradients)) CLG_TRY(trainer_settle(t));
     CLG_TRY(set_batch(t));
-    CLG_TRY(compute_after_update(t));
+    CLG_TRY(trainer_run_gradients(t));
     return read_loss(t->gradients, t->parameters.n, t->has_step_metrics, out);
 }
 
@@ -153,6 +126,7 @@ static clg_status compute_batch(clg_trainer *t, clg_measures *out)
 static clg_status refuse_loss(clg_trainer *t, double loss)
 {
     clg_status status;
+    CLG_TRY(trainer_settle(t));
     CANCEL_WITHIN(status, &t->cancel, NULL, diagnosis_of_loss(t, loss));
     return status;
 }
@@ -175,59 +149,22 @@ static clg_status add_batch(clg_trainer *t, const clg_measures *m)
     return CLG_OK;
 }
 
-static clg_status set_numbers(clg_trainer *t, double rate)
-{
-    double numbers[OPTIMIZER_N_NUMBERS];
-    const shape dims = {.rank = 1, .dims = {OPTIMIZER_N_NUMBERS}};
-    clg_value *v;
-    tensor *content;
-    optimizer_numbers(&t->update.options, rate, t->n_steps - t->n_skipped, t->n_batches, numbers);
-    CLG_TRY(tensor_create(t->parameters.dtype, &dims, &content));
-    for (size_t i = 0; i < OPTIMIZER_N_NUMBERS; i++)
-        tensor_set_float(content, (int64_t)i, numbers[i]);
-    clg_status status = value_create_host(content, &v);
-    tensor_free(content);
-    if (status != CLG_OK) return status;
-    status = trainer_give(t->updates, "numbers", v);
-    value_free(v);
-    return status;
-}
-
-/* Updates the parameters; the kernel does not where the norm of the gradients is not finite. */
-static clg_status update_now(clg_trainer *t, clg_train_stats *stats)
-{
-    const bool has_norm = t->update.clip_norm > 0;
-    CLG_TRY(run(t->updates, 1 + optimizer_n_states(&t->update.options), has_norm ? 1 : 0,
-                &stats->gradient_norm));
-    if (!has_norm || isfinite(stats->gradient_norm)) return CLG_OK;
-    t->has_nan = true;
-    return t->on_nan == CLG_ON_NAN_STOP ? diagnosis_of_norm(t, stats->gradient_norm) : CLG_OK;
-}
-
-/* Updates the parameters, or leaves that to the next step, so that the device need not wait for
- * the host between an update and the gradients after it: where nothing that the update gives is
- * needed now, and whoever reads parameters calls trainer_enter_settled. */
+/* Updates the parameters, unless that is in flight; the kernel does not where the norm of the
+ * gradients is not finite. */
 static clg_status update(clg_trainer *t, clg_train_stats *stats)
 {
+    if (t->has_updated) return CLG_OK;
     CLG_TRY(watch_step(&t->watch, &t->parameters, t->views[TRAINER_GRADIENTS]));
-    CLG_TRY(set_numbers(t, stats->rate));
-    t->is_update_due = t->update.clip_norm == 0 && !t->is_shared;
-    return t->is_update_due ? CLG_OK : update_now(t, stats);
-}
-
-static clg_status settle(clg_trainer *t)
-{
-    clg_train_stats unused;
-    if (!t->is_update_due) return CLG_OK;
-    CLG_TRY(update_now(t, &unused));
-    t->is_update_due = false;
-    return CLG_OK;
+    CLG_TRY(trainer_update(t, &stats->gradient_norm));
+    if (t->update.clip_norm == 0 || isfinite(stats->gradient_norm)) return CLG_OK;
+    t->has_nan = true;
+    return t->on_nan == CLG_ON_NAN_STOP ? diagnosis_of_norm(t, stats->gradient_norm) : CLG_OK;
 }
 
 clg_status trainer_enter_settled(clg_trainer *t)
 {
     CLG_TRY(trainer_enter(t));
-    const clg_status status = settle(t);
+    const clg_status status = trainer_settle(t);
     if (status != CLG_OK) trainer_leave(t);
     return status;
 }

@@ -125,7 +125,10 @@ guard_place launch_guard_enter(const launch_form *form)
     guard.serving++;
     if (guard.serving != guard.next_ticket) condition_broadcast(&guard.changed);
     mutex_unlock(&guard.lock);
-    if (alone) spin_end_all(); /* enqueued by queues that were inside */
+    if (alone) {
+        spin_end_all(); /* enqueued by queues that were inside */
+        running_list_wait();
+    }
     return alone ? GUARD_ALONE : GUARD_SHARED;
 }
 

@@ -115,6 +115,7 @@ void ocl_queue_free(ocl_queue *q)
             queue_leave(q, queue_drain(q->context, q->handle) == CLG_OK);
         else
             queue_leave(q, false);
+        running_list_remove(q);
         order_settle(q);
         (void)cl.ReleaseCommandQueue(q->handle);
     }
@@ -177,7 +178,8 @@ static clg_status transfer_end(ocl_queue *q, const transfer *t)
 /* Returns where a command that reads a buffer to the host stores its event. */
 static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
 {
-    if (q->profiling || blocking || !q->stays_awake) return queue_event_slot(q, out_slot);
+    if (q->profiling || blocking || !(q->stays_awake || q->keeps_read))
+        return queue_event_slot(q, out_slot);
     queue_unwatch(q);
     *out_slot = &q->watched;
     return CLG_OK;
@@ -337,6 +339,7 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
         CLG_TRY(ocl_queue_finish(q));
     q->waits_for_others = false;
     q->place = launch_guard_enter(form);
+    running_list_remove(q);
     return CLG_OK;
 }
 

@@ -51,6 +51,11 @@ typedef struct queue_spin {
     struct queue_spin *next, **link; /* of the list; link NULL: not a member */
 } queue_spin;
 
+/* The place in the list of queues that left the launch guard with launches in flight. */
+typedef struct queue_running {
+    ocl_queue *next, **link; /* link NULL: not a member */
+} queue_running;
+
 struct ocl_queue {
     ocl_context *context;
     cl_command_queue handle;
@@ -63,14 +68,16 @@ struct ocl_queue {
     queue_event *events; /* only with profiling */
     size_t n_events, capacity;
     bool stays_awake; /* a wait may poll before it sleeps (queue_wait.c) */
+    bool keeps_read;  /* ocl_queue_keep_read was called since the last wait */
     cl_event watched; /* event of the last command that reads a buffer to the host, or NULL */
     bool wants_all;   /* a launch since the last wait occupies all compute units */
     uint64_t last_wait_ns;
     queue_overlap overlap;
     queue_spin spin;
-    bool is_upload;     /* other queues wait for its blocking writes (queue_order.c) */
-    bool has_waited;    /* a barrier for an upload was enqueued since the last finish */
-    uint64_t n_uploads; /* number of uploads after which the next commands are ordered */
+    queue_running running; /* guarded by the list's lock (running_list.c) */
+    bool is_upload;        /* other queues wait for its blocking writes (queue_order.c) */
+    bool has_waited;       /* a barrier for an upload was enqueued since the last finish */
+    uint64_t n_uploads;    /* number of uploads after which the next commands are ordered */
 };
 
 /* Enters the launch guard before a launch of k, until the next finish. Waits until the driver can
@@ -119,6 +126,14 @@ void spin_ended(ocl_queue *q, uint64_t now_ns);
  * worth while. Failures only switch it off. */
 void spin_enqueue(ocl_queue *q);
 void spin_free(ocl_queue *q);
+
+/* Adds the queue, which has known launches in flight, to those that running_list_wait waits for. */
+void running_list_add(ocl_queue *q);
+/* Removes the queue, if it is a member: nothing of it is in flight, or it has entered the launch
+ * guard again. */
+void running_list_remove(ocl_queue *q);
+/* Waits for the launches of all members and removes them. */
+void running_list_wait(void);
 
 /* The memory that the kernels of the process read, SPIN_WORD_BYTES at a multiple of as many. */
 #define SPIN_WORD_BYTES 128

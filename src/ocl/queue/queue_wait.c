@@ -78,13 +78,31 @@ clg_status ocl_queue_finish(ocl_queue *q)
     const uint64_t since_ns = time_now_ns();
     const clg_status status = finish_all(q);
     queue_unwatch(q);
-    q->in_flight = q->waits_for_others = false;
+    q->in_flight = q->waits_for_others = q->keeps_read = false;
     const uint64_t now_ns = time_now_ns();
     q->last_wait_ns = now_ns - since_ns;
     spin_ended(q, now_ns);
     if (status == CLG_OK) order_settle(q);
+    running_list_remove(q);
     queue_leave(q, status == CLG_OK);
     return status;
+}
+
+void ocl_queue_keep_read(ocl_queue *q) { q->keeps_read = !q->profiling; }
+
+clg_status ocl_queue_wait_read(ocl_queue *q)
+{
+    const uint64_t since_ns = time_now_ns();
+    const bool may_leave = q->place != GUARD_ALONE && !q->is_callers && !q->waits_for_others;
+    if (!q->watched || !may_leave || ocl_queue_flush(q) != CLG_OK) return ocl_queue_finish(q);
+    wait_awake(q, since_ns);
+    if (cl.WaitForEvents(1, &q->watched) != CL_SUCCESS) return ocl_queue_finish(q);
+    queue_unwatch(q);
+    q->keeps_read = false;
+    q->last_wait_ns = time_now_ns() - since_ns;
+    if (q->place == GUARD_SHARED) running_list_add(q);
+    queue_leave(q, false);
+    return CLG_OK;
 }
 
 bool ocl_queue_is_busy(const ocl_queue *q) { return q->in_flight; }

@@ -23,20 +23,13 @@ static clg_status note_ran(frame *f, const plan_step *s, uint32_t n_parts)
     return CLG_OK;
 }
 
-/* Returns whether an output in the caller's memory may share it with another input or output, of
- * which the dependencies of a plan's steps know nothing: the same buffer, or any buffer of the
- * application, which may be a sub-buffer. */
+/* Returns whether an output may share memory with another port, of which the dependencies of a
+ * plan's steps know nothing: it is in a buffer of the application, which may be a sub-buffer. Of
+ * others the ranges were compared when they were bound (bind_outputs.c). */
 static bool ports_may_alias(const frame *f)
 {
-    for (size_t i = 0; i < f->n_outputs; i++) {
-        const frame_memory *m = &f->outputs[i];
-        if (!m->foreign) continue;
-        if (ocl_buffer_is_callers(m->buffer)) return true;
-        for (size_t k = 0; k < f->n_inputs; k++)
-            if (f->inputs[k].buffer == m->buffer) return true;
-        for (size_t k = 0; k < i; k++)
-            if (f->outputs[k].buffer == m->buffer) return true;
-    }
+    for (size_t i = 0; i < f->n_outputs; i++)
+        if (f->outputs[i].foreign && ocl_buffer_is_callers(f->outputs[i].buffer)) return true;
     return false;
 }
 

@@ -13,6 +13,8 @@
 #include "support/fixtures/build_session.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/stream_rows.h"
+#include "support/fixtures/train/linear_model.h"
+#include "support/fixtures/train/trainer_setup.h"
 #include "support/literals.h"
 
 #include "ocl/ocl_context.h"
@@ -20,6 +22,7 @@
 
 #include <clgraph/opencl.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -427,6 +430,35 @@ static bool clones_share_weights(clg_context *context)
     return right;
 }
 
+/* The update of a step is in flight when the step returns: evaluations, in another queue, and reads
+ * of parameters, in a third one, wait for it. */
+static bool updates_arrive(clg_context *context)
+{
+    enum { STEPS = 6 };
+    double p[LINEAR_ALL], now[LINEAR_ALL], loss;
+    trainer_setup s = trainer_setup_of(CLG_LOSS_MSE);
+    s.schedule.rate = 0.125;
+    clg_trainer *t = trainer_setup_open(&s, context, linear_model(CLG_FLOAT64));
+    bool right = true;
+    linear_read(t, p);
+    for (int n = 0; n < STEPS; n++) {
+        double g[LINEAR_ALL] = {0}, after[LINEAR_ALL] = {0};
+        linear_set_batch(t, CLG_FLOAT64, n % 2);
+        assert_ok(clg_trainer_step(t, NULL));
+        (void)linear_gradient(p, n % 2, 1, g);
+        for (int i = 0; i < LINEAR_ALL; i++) p[i] -= 0.125 * g[i];
+        if (n % 2 == 0) continue;
+        const double want = linear_gradient(p, n % 2, 1, after);
+        assert_ok(clg_trainer_evaluate(t, &loss));
+        right = right && fabs(loss - want) <= 1e-9 * (1 + want);
+        linear_read(t, now);
+        for (int i = 0; i < LINEAR_ALL; i++)
+            right = right && fabs(now[i] - p[i]) <= 1e-9 * (1 + fabs(p[i]));
+    }
+    clg_trainer_free(t);
+    return right;
+}
+
 /* ---- all cases ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -442,6 +474,7 @@ static const struct {
     {"mapped inputs", inputs_that_are_mapped_arrive},
     {"streams", streams_arrive},
     {"clones", clones_share_weights},
+    {"updates", updates_arrive},
 };
 
 TEST(order__holds_whichever_queue_is_late)
