@@ -20,6 +20,7 @@
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=9
 // @variant P_T=1 P_FMA=0 P_VEC=8 P_BIAS=2 P_RESIDUAL=1 P_ACT=3
 // @variant P_T=1 P_FMA=0 P_VEC=4 P_BIAS=0 P_RESIDUAL=1 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_BIAS=0 P_RESIDUAL=2 P_ACT=0
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
@@ -57,7 +58,7 @@ __kernel void epilogue(const int m, const int n, const int batch, const int batc
                     beta * load_some(b + (long)row * bias_rs + (long)col * bias_cs, bias_cs, count);
 #endif
 #if P_RESIDUAL
-                v += load_some(residual + residual_off + at, 1, count);
+                v = WITH_RESIDUAL(v, load_some(residual + residual_off + at, 1, count));
 #endif
                 v = epilogue_act(v, act_a, act_b);
                 if (count >= P_VEC) {

@@ -21,6 +21,7 @@
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_BIAS=2 P_RESIDUAL=1 P_ACT=9
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=0
 // @variant P_T=1 P_FMA=0 P_VEC=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=3
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_BIAS=0 P_RESIDUAL=2 P_ACT=0
 
 #include "common/types.clh"
 #include "common/epilogue.clh"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fuses the nodes after a Conv, Gemm or MatMul into its epilogue: the addition of a constant bias,
- * the addition of a residual of the same shape, an activation. The node becomes clgraph.FusedConv,
+ * the addition of a residual of the same shape, an activation; after a Gemm or MatMul the mask that
+ * is the gradient of Relu. The node becomes clgraph.FusedConv,
  * FusedGemm or FusedMatMul (ops/lowering/epilogue.h). A MatMulNBits takes a bias as its input 5.
  */
 #include "ops/lowering/epilogue.h"
@@ -18,6 +19,7 @@ typedef struct fusion {
     const char *fused_type;
     const epilogue_activation *activation;
     float alpha, beta;
+    bool has_mask; /* the residual is one */
     bool changed;
 } fusion;
 
@@ -100,6 +102,44 @@ static clg_status follow_add(fusion *f, bool *out_taken)
     return CLG_OK;
 }
 
+/* ---- mask ------------------------------------------------------------------------------------ */
+
+static bool is_zero(const fusion *f, value_id v)
+{
+    double number;
+    return v != VALUE_NONE && v < f->info->n_values && graph_info_number(f->info, v, &number) &&
+           number == 0;
+}
+
+/* Returns the y of a condition y > 0; VALUE_NONE for another one. */
+static value_id positive_of(const fusion *f, value_id condition)
+{
+    if (condition == VALUE_NONE || condition >= f->info->n_values) return VALUE_NONE;
+    const node_id producer = f->graph->values[condition].producer;
+    if (producer == NODE_NONE) return VALUE_NONE;
+    const node *n = &f->graph->nodes[producer];
+    return node_is(n, "Greater") && is_zero(f, n->inputs[1]) ? n->inputs[0] : VALUE_NONE;
+}
+
+/* Fuses Where(y > 0, result, 0): the gradient of Relu, whose output is y. */
+static void follow_mask(fusion *f)
+{
+    const value_id result = f->graph->nodes[f->target].outputs[0];
+    const node_id next = graph_info_only_reader(f->info, f->target);
+    if (next == NODE_NONE || f->inputs[3] != VALUE_NONE ||
+        strcmp(f->fused_type, "FusedConv") == 0 || !node_is(&f->graph->nodes[next], "Where"))
+        return;
+    const node *n = &f->graph->nodes[next];
+    const value_id y = positive_of(f, n->inputs[0]);
+    if (n->inputs[1] != result || !is_zero(f, n->inputs[2]) || y == VALUE_NONE ||
+        y >= f->info->n_values || f->info->facts[result].dims.rank == RANK_UNKNOWN ||
+        !residual_fits(f, y, result))
+        return;
+    f->inputs[3] = y;
+    f->has_mask = f->changed = true;
+    rewrite_take_output(f->graph, f->target, next);
+}
+
 /* ---- activation ------------------------------------------------------------------------------ */
 
 /* Reads a bound of Clip, an attribute before opset 11, an input since. Returns false if the input
@@ -153,6 +193,7 @@ static clg_status write_fused(fusion *f)
 {
     size_t n_inputs = f->inputs[3] != VALUE_NONE ? 4 : f->inputs[2] != VALUE_NONE ? 3 : 2;
     CLG_TRY(rewrite_inputs(f->graph, f->target, n_inputs, f->inputs));
+    if (f->has_mask) CLG_TRY(node_set_int(f->graph, f->target, "residual_mask", 1));
     if (f->activation) {
         CLG_TRY(node_set_string(f->graph, f->target, "activation", f->activation->name));
         CLG_TRY(node_set_float(f->graph, f->target, "activation_alpha", f->alpha));
@@ -208,7 +249,8 @@ static clg_status fuse(const shape_terms *shapes, node_id target)
     if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16 && dtype != CLG_BFLOAT16) return CLG_OK;
     for (size_t i = 0; i < 4; i++) f.inputs[i] = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
     for (bool taken = true; taken;) CLG_TRY(follow_add(&f, &taken));
-    follow_activation(&f);
+    follow_mask(&f);
+    if (!f.has_mask) follow_activation(&f);
     return f.changed ? write_fused(&f) : CLG_OK;
 }
 

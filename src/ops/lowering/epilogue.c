@@ -63,6 +63,7 @@ void epilogue_read(const lower_context *c, epilogue_ops *out)
     }
     if (lower_has_input(c, 3)) {
         out->has_residual = true;
+        out->is_mask = node_int(c->node, "residual_mask", 0) != 0;
         out->residual = operand_input(3);
     }
 }
@@ -74,8 +75,9 @@ bool epilogue_is_empty(const epilogue_ops *e)
 
 const char *epilogue_prelude(lower_context *c, const epilogue_ops *e)
 {
+    const int residual = !e->has_residual ? 0 : e->is_mask ? 2 : 1;
     const char *text = arena_printf(c->memory, "P_BIAS=%d P_RESIDUAL=%d P_ACT=%d", (int)e->bias,
-                                    e->has_residual, e->activation);
+                                    residual, e->activation);
     if (!text && c->build.status == CLG_OK) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     return text ? text : "";
 }

@@ -4,11 +4,14 @@
  *
  *     y = activation(alpha * gemm + beta * bias + residual)
  *
+ * or, with a mask, residual > 0 ? alpha * gemm + beta * bias : 0, as in the gradient of Relu.
+ *
  * The fused operators of domain "clgraph" (FusedGemm, FusedMatMul, FusedConv) have, in addition to
  * the attributes of the original operator,
  *   activation                          name of an ONNX operator, "" or absent for none; see
  *                                       epilogue_activations
  *   activation_alpha, activation_beta   its parameters, with ONNX's defaults
+ *   residual_mask                       1: the residual is a mask, and there is no activation
  * and their inputs are those of the operator, the bias at 2, the residual (shape of the output) at
  * 3. They exist for float32 and float16. com.microsoft.FusedConv has the parameters as a list,
  * activation_params, and com.microsoft.FusedGemm is FusedGemm without a residual.
@@ -35,7 +38,8 @@ const epilogue_activation *epilogue_find(const char *name);
 #define EPILOGUE_ATTRIBUTES                                                                        \
     {"activation", ATTRIBUTE_STRING, false, OP_ANY},                                               \
         {"activation_alpha", ATTRIBUTE_FLOAT, false, OP_ANY},                                      \
-        {"activation_beta", ATTRIBUTE_FLOAT, false, OP_ANY},
+        {"activation_beta", ATTRIBUTE_FLOAT, false, OP_ANY},                                       \
+        {"residual_mask", ATTRIBUTE_INT, false, OP_BETWEEN(0, 1)},
 
 /* The kind of bias. */
 typedef enum epilogue_bias {
@@ -54,7 +58,7 @@ typedef struct epilogue_ops {
     epilogue_bias bias;
     operand bias_at;
     int64_t bias_rs, bias_cs, bias_b0, bias_b1;
-    bool has_residual;
+    bool has_residual, is_mask; /* is_mask: where the residual is not positive, y is 0 */
     operand residual;
 } epilogue_ops;
 

@@ -299,6 +299,8 @@ TEST(gemm__other_tiles)
 
 TEST(gemm__followers) { gemm_check_followers(CLG_FLOAT32); }
 
+TEST(gemm__mask) { gemm_check_mask(CLG_FLOAT32); }
+
 TEST(gemm__nan_and_infinity)
 {
     const double a[] = {NAN, 1, INFINITY, 1, -INFINITY, 1, 1e30, 1}, b[] = {1e30, 1, 1, 1};

@@ -87,6 +87,8 @@ TEST(matrix__batches)
 /* Bias, residual and each activation. */
 TEST(matrix__followers) { gemm_check_followers(CLG_FLOAT16); }
 
+TEST(matrix__mask) { gemm_check_mask(CLG_FLOAT16); }
+
 /* A 1x1 convolution: the weights are the left matrix, and the bias has one element per row. */
 TEST(matrix__convolution)
 {

@@ -4,7 +4,12 @@
  */
 #include "support/cases/gemm_cases.h"
 
+#include "support/fixtures/graph_text.h"
+
+#include "tensor/value.h"
+
 #include <math.h>
+#include <stdio.h>
 
 double gemm_tolerance(clg_dtype dtype)
 {
@@ -188,4 +193,85 @@ void gemm_check_followers(clg_dtype dtype)
         r.blas_only = dtype == CLG_FLOAT32 && k % 4 != 0; /* all kernels share epilogues */
         run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(K));
     }
+}
+
+/* ---- mask ------------------------------------------------------------------------------------ */
+
+enum { MASK_M = 29, MASK_N = 35, MASK_K = 4 };
+
+typedef struct mask_case {
+    clg_dtype dtype;
+    const double *a, *b, *h, *want;
+} mask_case;
+
+static clg_value *numbers_of(const mask_case *k, int64_t rows, int64_t cols, const double *from)
+{
+    clg_value *v;
+    tensor *t;
+    const shape dims = {.rank = 2, .dims = {rows, cols}};
+    assert_ok(tensor_create(k->dtype, &dims, &t));
+    for (int64_t i = 0; i < rows * cols; i++) tensor_set_float(t, i, from[i]);
+    assert_ok(value_create_host(t, &v));
+    tensor_free(t);
+    return v;
+}
+
+static clg_session *open_mask(clg_context *context, const clg_session_options *options,
+                              const mask_case *k)
+{
+    clg_session *s;
+    const char *type = k->dtype == CLG_FLOAT16 ? "f16" : "f32";
+    const int to = k->dtype == CLG_FLOAT16 ? 10 : 1;
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "a: %s[%d,%d]; b: %s[%d,%d]; h: %s[%d,%d]; i = 0; z = Cast(i) to=%d; "
+                   "p = MatMul(a, b); c = Greater(h, z); y = Where(c, p, z); out y",
+                   type, MASK_M, MASK_K, type, MASK_K, MASK_N, type, MASK_M, MASK_N, to);
+    clg_model *m = graph_text_model(15, text);
+    assert_ok(clg_session_create(context, m, options, &s));
+    clg_model_free(m);
+    return s;
+}
+
+static void run_mask(clg_context *context, const clg_session_options *options, const char *name,
+                     void *user)
+{
+    const mask_case *k = user;
+    clg_session *s = open_mask(context, options, k);
+    clg_value *in[] = {numbers_of(k, MASK_M, MASK_K, k->a), numbers_of(k, MASK_K, MASK_N, k->b),
+                       numbers_of(k, MASK_M, MASK_N, k->h)};
+    const char *const names[] = {"a", "b", "h"};
+    clg_value *y;
+    for (int i = 0; i < 3; i++) assert_ok(clg_session_set_input(s, names[i], in[i]));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, "y", &y));
+    for (int64_t i = 0; i < MASK_M * MASK_N; i++) {
+        const double got = tensor_get_float(y->host, i), want = k->want[i];
+        const bool right = isnan(want)
+                               ? isnan(got)
+                               : fabs(got - want) <= gemm_tolerance(k->dtype) *
+                                                         fmax(gemm_scale(MASK_K), fabs(want));
+        if (!right)
+            fail_msg("%s: element %lld is %.9g where %.9g is right", name, (long long)i, got, want);
+    }
+    clg_value_free(y);
+    for (int i = 0; i < 3; i++) clg_value_free(in[i]);
+    clg_session_free(s);
+}
+
+void gemm_check_mask(clg_dtype dtype)
+{
+    double *a = run_node_random(MASK_M * MASK_K), *h = run_node_random(MASK_M * MASK_N);
+    const double *b = run_node_random(MASK_K * MASK_N);
+    double *y = run_node_zeros(MASK_M * MASK_N);
+    a[0] = (double)NAN; /* of the first row: 0 where h is not positive */
+    h[0] = 1;
+    h[1] = h[MASK_N] = 0;
+    h[2] = h[MASK_N + 1] = (double)NAN; /* is not positive */
+    h[MASK_N + 2] = (double)INFINITY;
+    gemm_reference(y, MASK_M, MASK_N, MASK_K, a, MASK_K, 1, b, MASK_N, 1);
+    for (int64_t i = 0; i < MASK_M * MASK_N; i++)
+        if (!(h[i] > 0)) y[i] = 0;
+    mask_case k = {dtype, a, b, h, y};
+    run_node_each_case(run_mask, &k);
 }

@@ -46,5 +46,7 @@ void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu);
 
 /* Checks act(a b + bias + residual) for each activation that can be fused into a GEMM. */
 void gemm_check_followers(clg_dtype dtype);
+/* Checks a b where h > 0, else 0: the gradient of Relu after that of a MatMul, one kernel. */
+void gemm_check_mask(clg_dtype dtype);
 
 #endif

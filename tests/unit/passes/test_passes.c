@@ -296,6 +296,49 @@ TEST(passes__conv_takes_a_channel_bias_residual_and_relu)
     graph_free(g);
 }
 
+/* Runs Where(y > z, result, other) with what `wrong` says. */
+typedef enum wrong_mask { MASK_RIGHT, MASK_BROADCASTS, MASK_OF_ONE, MASK_OTHER_ONE } wrong_mask;
+
+static graph *run_mask(const char *op, wrong_mask wrong)
+{
+    pass_case m = pass_case_start();
+    const bool is_conv = strcmp(op, "Conv") == 0;
+    const size_t rank = is_conv ? 4 : 2;
+    const int64_t rows = wrong == MASK_BROADCASTS ? 1 : 5;
+    const value_id x = pass_case_input(&m, "x", rank, (int64_t[]){5, 4, 3, 3}),
+                   w = pass_case_constant(&m, "w", rank,
+                                          is_conv ? (int64_t[]){6, 4, 1, 1} : (int64_t[]){4, 6}),
+                   y = pass_case_input(&m, "y", rank, (int64_t[]){rows, 6, 3, 3});
+    value_id zero, one;
+    assert_ok(graph_add_number(m.graph, CLG_FLOAT32, 0, &zero));
+    assert_ok(graph_add_number(m.graph, CLG_FLOAT32, 1, &one));
+    const value_id result = pass_case_node(&m, op, 2, (value_id[]){x, w}, "result");
+    const value_id is_positive = pass_case_node(
+        &m, "Greater", 2, (value_id[]){y, wrong == MASK_OF_ONE ? one : zero}, "positive");
+    const value_id inputs[] = {is_positive, result, wrong == MASK_OTHER_ONE ? one : zero};
+    return pass_case_run_only(&m, pass_case_node(&m, "Where", 3, inputs, "masked"), "epilogue");
+}
+
+TEST(passes__matmul_and_gemm_take_the_gradient_of_relu)
+{
+    static const struct {
+        const char *op, *fused;
+    } ops[] = {{"MatMul", "FusedMatMul"}, {"Gemm", "FusedGemm"}};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        for (wrong_mask wrong = MASK_RIGHT; wrong <= MASK_OTHER_ONE; wrong++) {
+            graph *g = run_mask(ops[i].op, wrong);
+            const node *fused = pass_case_find(g, ops[i].fused);
+            assert_int_equal(fused != NULL, wrong == MASK_RIGHT);
+            assert_int_equal(pass_case_count(g, "Where"), wrong != MASK_RIGHT);
+            if (fused) assert_int_equal(node_int(fused, "residual_mask", 0), 1);
+            if (fused) assert_int_equal(fused->n_inputs, 4);
+            graph_free(g);
+        }
+    graph *g = run_mask("Conv", MASK_RIGHT);
+    assert_int_equal(pass_case_count(g, "Where"), 1);
+    graph_free(g);
+}
+
 TEST(passes__a_residual_that_broadcasts_stays)
 {
     pass_case m = pass_case_start();

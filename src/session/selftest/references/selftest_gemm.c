@@ -51,7 +51,8 @@ static double steepness(const epilogue_ops *e)
     }
 }
 
-/* Computes y = activation(alpha * y + bias + residual), where bias is already multiplied by beta;
+/* Computes y = activation(alpha * y + bias + residual), where bias is already multiplied by beta,
+ * or by a residual that is a mask residual > 0 ? alpha * y + bias : 0;
  * without the activation if `activated` is false. scale becomes the sum of the magnitudes of these
  * terms times steepness, plus 1 for the rounding of the activation. */
 static void finish(const lower_context *lc, bool activated, const double *bias,
@@ -62,8 +63,9 @@ static void finish(const lower_context *lc, bool activated, const double *bias,
     if (!activated) e.activation = 0;
     const double alpha = (double)node_float(lc->node, "alpha", 1);
     for (int64_t i = 0; i < n; i++) {
-        const double plus = (bias ? bias[i] : 0) + (residual ? residual[i] : 0);
+        const double plus = (bias ? bias[i] : 0) + (residual && !e.is_mask ? residual[i] : 0);
         y[i] = activate(&e, alpha * y[i] + plus);
+        if (residual && e.is_mask && !(residual[i] > 0)) y[i] = 0;
         scale[i] = steepness(&e) * (fabs(alpha) * scale[i] + fabs(plus)) + 1;
     }
 }
