@@ -304,5 +304,12 @@ clg_add_test_scripts(ort device)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)
 clg_add_test_scripts(python device)
-# The longest of all on one processor: ctest starts it first.
+# The longest of all on one processor: ctest starts it first. Then others of a minute and more that
+# their numbers would leave to the end, where one job would wait for them.
 set_tests_properties(lint.portability PROPERTIES COST 1000)
+foreach(test python.package docs.examples conformance.small_devices conformance.each_impl ort.nbits
+    cpp.compilers cli.selftest conformance.odd_devices models.generated_simt conformance.cpu_variants)
+  if(TEST ${test})
+    set_tests_properties(${test} PROPERTIES COST 100)
+  endif()
+endforeach()

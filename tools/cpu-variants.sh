@@ -192,19 +192,22 @@ run_variant() { # VARIANT: `tests`
 }
 
 if [ ${#chosen[@]} -eq 0 ] && [ ${#patterns[@]} -eq 0 ]; then
-  while read -r variant names; do
+  # A row of four where CLG_TEST_SHARE is I/N, another one for each I.
+  [[ ${CLG_TEST_SHARE:-all} == */* ]] && row=$((${CLG_TEST_SHARE%/*} % 4)) || row=
+  while read -r number variant names; do
+    [ "${row:-$number}" = "$number" ] || continue
     read -ra names <<<"$names"
     choose_tests "${names[@]}"
     run_variant "$variant"
   done <<'SHARE'
-pocl-avx2 api.selftest
-pocl-sse2 api.blocked_maps api.session
-units-1 api.session
-units-64 api.session
+0 pocl-avx2 api.selftest
+1 pocl-sse2 api.blocked_layout api.session
+2 units-1 api.session
+3 units-64 api.session
 SHARE
 else
   [ ${#chosen[@]} -gt 0 ] || chosen=(pocl-sse2 pocl-avx2 units-1 units-64)
-  [ ${#patterns[@]} -gt 0 ] || patterns=(api.selftest api.session api.blocked_maps)
+  [ ${#patterns[@]} -gt 0 ] || patterns=(api.selftest api.session api.blocked_layout)
   choose_tests "${patterns[@]}"
   for variant in "${chosen[@]}"; do run_variant "$variant"; done
 fi

@@ -54,13 +54,32 @@ shell_scripts() {
   } | sort | xargs -d '\n' shellcheck -x --exclude=SC2317 # functions called by trap and by name
 }
 
-check layout layout
-check clang-tidy tidy
-check shellcheck shell_scripts
-for script in tests/lint/*.sh; do
-  name=${script##*/}
-  check "${name%.sh}" bash "$script"
-done
+# Two checks at a time, since most use one processor: each leaves its output and exit status, which
+# are reported in the order of the list.
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+run_one() { # NAME
+  local code=0 command=(bash "tests/lint/$1.sh")
+  case $1 in
+    layout) command=(layout) ;;
+    clang-tidy) command=(tidy) ;;
+    shellcheck) command=(shell_scripts) ;;
+  esac
+  "${command[@]}" >"$results/$1.out" 2>&1 </dev/null || code=$?
+  echo "$code" >"$results/$1.code"
+}
+result_of() { # NAME
+  cat "$results/$1.out"
+  return "$(cat "$results/$1.code")"
+}
+names=(layout clang-tidy shellcheck)
+for script in tests/lint/*.sh; do names+=("$(basename "$script" .sh)"); done
+export root build results
+export -f c_files layout tidy shell_scripts run_one
+# The longest first.
+printf '%s\n' portability clang-tidy "${names[@]}" | awk '!seen[$0]++' |
+  xargs -P 2 -n 1 bash -uo pipefail -c 'run_one "$@"' run_one
+for name in "${names[@]}"; do check "$name" result_of "$name"; done
 
 # A report, which fails nothing: words of our own in the last change, where the field has a standard
 # term.

@@ -38,6 +38,12 @@ take_every() { # N
   for ((i = every - 1; i < ${#all[@]}; i += every)); do cases+=("${all[i]}"); done
 }
 
+# Whether this run takes row N of a list: every row, unless CLG_TEST_SHARE is I/N; then every other
+# one, the rest at the next I.
+takes_row() { # N
+  [[ ${CLG_TEST_SHARE:-all} != */* ]] || [ $((($1 + ${CLG_TEST_SHARE%/*}) % 2)) = 0 ]
+}
+
 digits=$CLG_SOURCE_DIR/examples/digits/digits.onnx
 status=0
 

@@ -6,7 +6,8 @@
 # sample of ONNX's cases, the digits and the folder of models, where it is there. Each must be
 # right, or be refused with a message that names a limit. With limits that are enforced and not
 # reported, work must fail: the layer enforces what the library respects. CLG_TEST_SHARE=all takes
-# all cases, and the models on each device.
+# all cases, and the models on each device; I/N takes the first device, two of the others and, for
+# an even I, the self-test.
 # shellcheck disable=SC2154 # variables of cases.bash
 set -u
 # shellcheck source=/dev/null
@@ -66,13 +67,18 @@ on_device() { # ROW CLASS ASSIGNMENT...
   fi
   exit "$status"
 }
+n_rows=0
 while read -r -a row; do
+  n_rows=$((n_rows + 1))
+  [ $n_rows = 1 ] || takes_row $n_rows || continue
   [ "${row[0]}" = smallest ] || [ "${CLG_TEST_SHARE:-}" = all ] || cases=("${cases[@]:0:6}")
   (on_device "${row[@]}") || status=1
 done < <(rows)
 
 # The self-test leaves out, by name, the case that the device cannot hold, and runs the others.
-if ! env CLG_DEVICE_MEMORY=64M CLG_DEVICE_ALLOC=64M "CLG_CACHE_DIR=$work/selftest" \
+if ! takes_row 0; then
+  echo "the self-test's turn is at the next commit"
+elif ! env CLG_DEVICE_MEMORY=64M CLG_DEVICE_ALLOC=64M "CLG_CACHE_DIR=$work/selftest" \
   "$CLTOOL" selftest --all >"$work/out" 2>"$work/err" || ! grep -qE '^[0-9]{3,} passed, 0 failed' "$work/out" ||
   ! grep -q 'skipped RNN .* no room for a buffer of 64.1 MiB' "$work/err"; then
   echo 'self-test of a device of 64 MiB:'

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loses the device at each launch, upload, download, wait and other call of sessions and streams,
- * in the layer opencl_lost: the call that fails says so, the next ones fail at once without calling
- * the driver, and after clg_context_recover the same sessions give right results and hold nothing
- * of the lost context. The device is lost again at each call of a recovery, and each of its
- * allocations fails.
+ * Loses the device at each launch, upload, download, wait and other call of sessions and streams
+ * (those of CLG_TEST_SHARE), in the layer opencl_lost: the call that fails says so, the next ones
+ * fail at once without calling the driver, and after clg_context_recover the same sessions give
+ * right results and hold nothing of the lost context. The device is lost again at each call of a
+ * recovery, and each of its allocations fails.
  */
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
 
+#include "support/case_share.h"
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_lost.h"
 #include "support/fixtures/ocl_platforms.h"
@@ -22,6 +23,8 @@
 #include <clgraph/opencl.h>
 
 #include <string.h>
+
+enum { SHARE = 4 }; /* see case_share_next */
 
 static opencl_lost lost;
 
@@ -117,11 +120,16 @@ static bool lose_at(const job *j, opencl_lost_kind kind, long n, int code)
     return true;
 }
 
-static long lose_at_each(const job *j, opencl_lost_kind kind, long step)
+/* Loses the device at the calls of this run's share, with another code each time. Returns their
+ * number, at most SHARE - 1 too many. */
+static long lose_at_each(const job *j, opencl_lost_kind kind)
 {
-    long n = 0;
-    while (lose_at(j, kind, n, codes[(size_t)(n / step) % N_CODES])) n += step;
-    return n;
+    size_t n = 0, code = 0;
+    while (lose_at(j, kind, (long)n, codes[code % N_CODES])) {
+        n = case_share_next(n, SHARE);
+        code++;
+    }
+    return (long)n;
 }
 
 TEST(lost_device__at_every_launch_transfer_and_wait_of_a_session)
@@ -133,7 +141,7 @@ TEST(lost_device__at_every_launch_transfer_and_wait_of_a_session)
         assert_ok(session_life_open(j.life, j.context, &j.session));
         assert_ok(do_job(&j));
         for (int kind = 0; kind < OPENCL_LOST_CALLS; kind++)
-            n[kind] = lose_at_each(&j, (opencl_lost_kind)kind, 1);
+            n[kind] = lose_at_each(&j, (opencl_lost_kind)kind);
         print_message("%s: %ld launches, %ld writes, %ld reads, %ld waits\n", j.life->name,
                       n[OPENCL_LOST_LAUNCHES], n[OPENCL_LOST_WRITES], n[OPENCL_LOST_READS],
                       n[OPENCL_LOST_WAITS]);
@@ -151,7 +159,7 @@ TEST(lost_device__at_calls_of_a_sessions_creation_run_and_release)
         job j = {.life = &session_lives[i]};
         assert_ok(open_context(&j.context));
         assert_ok(do_job(&j));
-        const long n = lose_at_each(&j, OPENCL_LOST_CALLS, 3);
+        const long n = lose_at_each(&j, OPENCL_LOST_CALLS);
         print_message("%s: %ld calls\n", j.life->name, n);
         assert_true(n > 20);
         clg_context_free(j.context);
@@ -236,7 +244,7 @@ TEST(lost_device__again_at_every_call_of_its_recovery)
     for (size_t i = 0; i < sizeof recovered_lives / sizeof *recovered_lives; i++) {
         open_job(&j, recovered_lives[i]);
         long n = 0;
-        while (lose_again_at(&j, n)) n++;
+        while (lose_again_at(&j, n)) n = (long)case_share_next((size_t)n, SHARE);
         print_message("%s: %ld calls of a recovery\n", j.life->name, n);
         assert_true(n > 20);
         close_job(&j);
@@ -268,7 +276,7 @@ TEST(lost_device__every_allocation_of_its_recovery_fails)
     for (size_t i = 0; i < sizeof recovered_lives / sizeof *recovered_lives; i++) {
         open_job(&j, recovered_lives[i]);
         size_t n = 0;
-        while (lack_memory_at(&j, n)) n++;
+        while (lack_memory_at(&j, n)) n = case_share_next(n, SHARE);
         print_message("%s: %zu allocations of a recovery\n", j.life->name, n);
         assert_true(n > 50);
         close_job(&j);

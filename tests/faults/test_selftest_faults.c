@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fails each allocation and each OpenCL call in turn during the first use of a kernel, self-test
- * included. Each failure must return an error with a message and no result, and must leak nothing;
- * afterwards the same context must compute the right result with the same implementation.
+ * Fails each allocation and each OpenCL call in turn (those of CLG_TEST_SHARE) during the first use
+ * of a kernel, self-test included. Each failure must return an error with a message and no result,
+ * and must leak nothing; afterwards the same context must compute the right result with the same
+ * implementation.
  */
 /* ctest: timeout 900 */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
+#include "support/case_share.h"
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_faults.h"
 #include "support/fixtures/ocl_platforms.h"
@@ -22,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { M = 5, K = 7, N = 19 };
+enum { M = 5, K = 7, N = 19, SHARE = 4 /* see case_share_next */ };
 
 static opencl_faults faults;
 static float a[M * K], b[K * N];
@@ -160,7 +162,7 @@ static void fail_calls(bool attention)
     n_selftest_records = 0;
     forget_selftest_records();
     long n = 0;
-    for (bool fired = true; fired; n++) {
+    for (bool fired = true; fired; n = (long)case_share_next((size_t)n, SHARE)) {
         const size_t blocks = memory_n_live();
         forget_selftest_records();
         clg_context *context = open_context(CLG_SELFTEST_ON);
@@ -192,7 +194,7 @@ static void fail_allocations(bool attention)
     forget_selftest_records();
     failing_alloc_install();
     size_t n = 0;
-    for (bool failed = true; failed; n++) {
+    for (bool failed = true; failed; n = case_share_next(n, SHARE)) {
         const size_t live = failing_alloc_n_live();
         forget_selftest_records();
         clg_context *context = open_context(CLG_SELFTEST_ON);

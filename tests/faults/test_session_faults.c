@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fails each allocation and each OpenCL call in turn, CLBlast's included, during the creation, runs
- * and release of sessions. Each failure must return a negative status with a message and must leak
- * nothing; every handle must remain valid for release; and the next run, in a new session and in
- * the one that failed, must succeed.
+ * Fails each allocation and each OpenCL call in turn (those of CLG_TEST_SHARE), CLBlast's included,
+ * during the creation, runs and release of sessions. Each failure must return a negative status
+ * with a message and must leak nothing; every handle must remain valid for release; and the next
+ * run, in a new session and in the one that failed, must succeed.
  *
  * All sessions are in one context: test_ocl_faults.c injects faults into the creation of contexts.
  * Only CLBlast makes more calls in a new context than in an old one: for it, every call after the
@@ -12,6 +12,7 @@
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
 
+#include "support/case_share.h"
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_faults.h"
 #include "support/fixtures/ocl_platforms.h"
@@ -26,6 +27,8 @@
 
 #include <limits.h>
 #include <string.h>
+
+enum { SHARE = 4 }; /* see case_share_next */
 
 static opencl_faults faults;
 static const char stale[] = "the message of an earlier error";
@@ -70,14 +73,14 @@ static void expect_message(const job *j, const char *what, size_t n, clg_status 
 
 /* ---- allocations ----------------------------------------------------------------------------- */
 
-/* Runs the job once for each of its allocations, which fails. The job must succeed when repeated:
- * in an existing session after each failure, else after every sixteenth. Returns the number of
- * runs. */
+/* Runs the job once for each of its allocations of this run's share, which fails. The job must
+ * succeed when repeated: in an existing session after each failure, else after every sixteenth.
+ * Returns the number of allocations, at most SHARE - 1 too many. */
 static size_t fail_allocations(job *j)
 {
-    size_t n = 0;
+    size_t n = 0, n_runs = 0;
     assert_ok(do_job(j));
-    for (bool failed = true; failed; n++) {
+    for (bool failed = true; failed; n = case_share_next(n, SHARE)) {
         size_t live = failing_alloc_n_live();
         (void)error_set(CLG_ERROR_INTERNAL, "%s", stale);
         failing_alloc_arm(n);
@@ -88,7 +91,7 @@ static size_t fail_allocations(job *j)
         if (failed && status != CLG_OK) expect_message(j, "allocation", n, status);
         if (!j->session && failing_alloc_n_live() != live)
             fail_msg("%s: allocation %zu failing leaks: %s", j->life->name, n, error_text());
-        if (n % 16 == 0 || j->session) assert_ok(do_job(j));
+        if (n_runs++ % 16 == 0 || j->session) assert_ok(do_job(j));
     }
     return n;
 }
@@ -223,10 +226,10 @@ TEST(faults__a_limit_that_no_launch_exceeds_costs_no_call)
 
 static long fail_calls(job *j, long first, int code)
 {
-    long n = first;
+    long n = first, n_runs = 0;
     assert_ok(do_job(j));
-    for (; fail_call(j, n, code); n++)
-        if (j->session || n % 8 == 0) assert_ok(do_job(j));
+    for (; fail_call(j, n, code); n = (long)case_share_next((size_t)n, SHARE))
+        if (j->session || n_runs++ % 8 == 0) assert_ok(do_job(j));
     assert_ok(do_job(j));
     return n;
 }
@@ -274,7 +277,10 @@ TEST(faults__every_opencl_call_of_divided_launches)
         const long n_whole = faults.n_calls();
         clg_session_free(whole);
         j.session = open_limited(j.life, j.context, LIMIT_SHORT);
-        const long n = fail_calls(&j, 0, CL_OUT_OF_RESOURCES);
+        faults.arm(-1, 0);
+        assert_ok(do_job(&j));
+        const long n = faults.n_calls();
+        (void)fail_calls(&j, 0, CL_OUT_OF_RESOURCES);
         print_message("%s: %ld calls of runs, divided %ld\n", j.life->name, n_whole, n);
         n_divided += n > n_whole;
         clg_session_free(j.session);

@@ -57,7 +57,8 @@ corpora=${corpora:-$build/fuzz-corpus}
 mkdir -p "$results/findings"
 
 dictionary=$build/fuzz-onnx.dict
-"$build/tests/fuzz/make_corpus" --dictionary "$dictionary"
+"$build/tests/fuzz/make_corpus" --dictionary "$dictionary.$$"
+mv "$dictionary.$$" "$dictionary" # others may read it
 export CLG_CACHE_DIR=$build/fuzz-cache CLG_COMPILE_HELPER=$build/clgraph-compile
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export LSAN_OPTIONS=suppressions=$root/tools/sanitizer/lsan.supp:print_suppressions=0

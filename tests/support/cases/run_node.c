@@ -3,6 +3,7 @@
  * Runs nodes on every test target. See run_node.h.
  */
 #include "support/cases/run_node.h"
+#include "support/case_share.h"
 #include "support/fixtures/sized_data.h"
 
 #include "support/fakes/driver_faults.h"
@@ -24,7 +25,8 @@ typedef struct place {
     clg_context *context;
     clg_session_options options;
     bool is_simulator;
-    bool is_slow; /* compiles or runs so slowly that it runs only some of the cases */
+    bool is_slow;   /* compiles or runs so slowly that it runs only some of the cases */
+    size_t n_taken; /* cases that it supports, where it is not slow */
     char name[160];
 } place;
 
@@ -61,17 +63,10 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
     if (!wanted || strstr(p->name, wanted)) n_places++;
 }
 
-/* Reads CLG_TEST_SHARE: "all", or "1/4" for cases 1, 5, 9 ... from 0. Default: "0/4", or all where
- * CLG_TEST_PLACES selects targets. */
+/* Default: "0/4", or all where CLG_TEST_PLACES selects targets. */
 static void read_share(void)
 {
-    const char *given = getenv("CLG_TEST_SHARE");
-    share = 0;
-    share_of = getenv("CLG_TEST_PLACES") ? 1 : 4;
-    if (given && strcmp(given, "all") == 0)
-        share_of = 1;
-    else if (given && (sscanf(given, "%u/%u", &share, &share_of) != 2 || share >= share_of))
-        fail_msg("CLG_TEST_SHARE is '%s', neither all nor like 1/4", given);
+    case_share_read(getenv("CLG_TEST_PLACES") ? 1 : 4, &share, &share_of);
     if (share_of > 1) printf("CLG_TEST_SHARE=%u/%u on slow devices\n", share, share_of);
 }
 
@@ -485,17 +480,20 @@ static bool is_miscompiled(const place *p, const run_node *r)
            driver_miscompiles_emulated_unit(device);
 }
 
-/* Returns whether the target runs the current case. A slow device runs the first cases that it
- * supports, then only some (n_cases, share). */
-static bool takes_case(const place *p, const run_node *r)
+/* Returns whether the target runs the current case: the first ones that it supports, then only some
+ * (n_cases, share). */
+static bool takes_case(place *p, const run_node *r)
 {
     clg_counters counters = CLG_COUNTERS_INIT;
+    const bool simt = p->options.kernels == CLG_KERNELS_SIMT;
     if (r->heavy && p->is_simulator) return false;
     if (r->blas_only && p->options.no_blas) return false;
     if (r->impl && p->options.kernels != r->impl_kernels) return false;
     if (r->impl && r->impl_kernels == CLG_KERNELS_SIMT && !p->options.no_blas) return false;
     if (is_miscompiled(p, r)) return false;
-    if (!p->is_slow || n_cases % share_of == share) return true;
+    if (!p->is_slow)
+        return p->n_taken++ == 0 || case_share_takes_class(n_cases, simt, r->impl != NULL);
+    if (n_cases % share_of == share) return true;
     return clg_context_counters(p->context, &counters) != CLG_OK || counters.kernels_launched == 0;
 }
 

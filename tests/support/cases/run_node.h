@@ -15,7 +15,9 @@
  * kernel ran, or if one did not compile and another implementation took its place. CLG_TEST_PLACES
  * selects the targets whose name ("Portable Computing Language, simt") contains this string.
  * CLG_TEST_SHARE selects the cases that software rasterisers and simulators run: all, or I/N for
- * those whose index modulo N is I. The default is 0/4, or all if CLG_TEST_PLACES is set.
+ * those whose index modulo N is I. The default is 0/4, or all if CLG_TEST_PLACES is set. Other
+ * devices run each case with both classes of kernels, with I/N by one of them: SIMD where the index
+ * plus I is even.
  */
 #ifndef CLG_TESTS_RUN_NODE_H
 #define CLG_TESTS_RUN_NODE_H

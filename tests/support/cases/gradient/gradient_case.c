@@ -4,6 +4,7 @@
  */
 #include "support/unit.h"
 
+#include "support/case_share.h"
 #include "support/cases/gradient/gradient_case.h"
 #include "support/fixtures/graph_text.h"
 
@@ -200,7 +201,10 @@ void gradient_cases_check(clg_context *context, const gradient_case *cases, size
     const char *share = getenv("CLG_TEST_SHARE");
     const bool all = share && strcmp(share, "all") == 0;
     for (size_t i = 0; i < n; i++) {
-        gradient_case_check(context, CLG_KERNELS_SIMD, &cases[i], all || i % 2 == 0);
-        if (all || i % 3 == 0) gradient_case_check(context, CLG_KERNELS_SIMT, &cases[i], all);
+        const bool second = share ? case_share_takes(i, 4) : i % 2 == 0;
+        const bool simt = share ? case_share_takes(i + 1, 4) : i % 3 == 0;
+        if (i == 0 || case_share_takes(i, 2))
+            gradient_case_check(context, CLG_KERNELS_SIMD, &cases[i], second);
+        if (simt) gradient_case_check(context, CLG_KERNELS_SIMT, &cases[i], all);
     }
 }

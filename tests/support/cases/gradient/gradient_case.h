@@ -38,7 +38,8 @@ void gradient_case_check(clg_context *context, clg_kernel_class kernels, const g
 
 /* Checks n cases with kernels of the SIMD class, and second derivatives of every other case, from
  * the first on; with those of the SIMT class, which are compiled anew, every third. All with
- * CLG_TEST_SHARE=all. */
+ * CLG_TEST_SHARE=all. With I/N half of the first derivatives, a quarter of the second ones and a
+ * quarter with the SIMT class, others for each I; always the first case. */
 void gradient_cases_check(clg_context *context, const gradient_case *cases, size_t n);
 
 #endif
