@@ -77,7 +77,7 @@ done < <(rows)
 
 # The self-test leaves out, by name, the case that the device cannot hold, and runs the others.
 if ! takes_row 0; then
-  echo "the self-test's turn is at the next commit"
+  echo "the self-test runs at the next commit"
 elif ! env CLG_DEVICE_MEMORY=64M CLG_DEVICE_ALLOC=64M "CLG_CACHE_DIR=$work/selftest" \
   "$CLTOOL" selftest --all >"$work/out" 2>"$work/err" || ! grep -qE '^[0-9]{3,} passed, 0 failed' "$work/out" ||
   ! grep -q 'skipped RNN .* no room for a buffer of 64.1 MiB' "$work/err"; then

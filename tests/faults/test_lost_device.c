@@ -2,8 +2,8 @@
  *
  * Loses the device at each launch, upload, download, wait and other call of sessions and streams
  * (those of CLG_TEST_SHARE), in the layer opencl_lost: the call that fails says so, the next ones
- * fail at once without calling the driver, and after clg_context_recover the same sessions give
- * right results and hold nothing of the lost context. The device is lost again at each call of a
+ * fail without calling the driver, and after clg_context_recover the same sessions give right
+ * results and hold nothing of the lost context. The device is lost again at each call of a
  * recovery, and each of its allocations fails.
  */
 /* ctest: label slow timeout 900 */
