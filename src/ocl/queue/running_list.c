@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The queues of the process that have left the launch guard while known launches of theirs are
- * still in flight, so that their thread may do something else meanwhile (ocl_queue_leave_running).
+ * still in flight, so that their thread may do something else meanwhile (ocl_queue_wait_read).
  * Whoever is admitted alone waits for them.
  */
 #include "ocl/queue/queue.h"
