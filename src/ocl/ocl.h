@@ -87,7 +87,9 @@ typedef struct ocl_counters {
     uint64_t programs_loaded;   /* as binaries from the disk cache */
     uint64_t kernels_launched, blas_calls;
     uint64_t buffer_bytes, buffer_bytes_peak; /* allocated by this context: now, at most so far */
-    uint64_t spins; /* launches that only kept a thread of the driver awake (decision 90) */
+    /* launches that only kept a thread of the driver awake, after a run and within one (decisions
+     * 90, 93) */
+    uint64_t spins, step_spins;
     uint64_t bytes_to_device, bytes_from_device; /* transfers and mappings */
 } ocl_counters;
 void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters);
@@ -170,9 +172,21 @@ void ocl_queue_keep_read(ocl_queue *q);
  * was enqueued after it in flight, where the driver can run that beside other queues; else, or if
  * the read fails, as ocl_queue_finish. The thread may then do anything, also run other queues. */
 clg_status ocl_queue_wait_read(ocl_queue *q);
-/* To be called after a run on the queue, once it is finished, with no lock held. Where runs follow
- * each other quickly and the driver's threads sleep meanwhile, makes later runs find one awake
- * (decision 90). Never fails: runs only take longer. The thread's last error is unchanged. */
+/* Returns whether the threads of a CPU device's driver sleep as soon as they have no work: keeping
+ * them awake is worth while on such devices alone. */
+bool ocl_context_threads_sleep(const ocl_context *ocl);
+/* Returns whether ocl_queue_keep_awake is worth while in the run that begins: not before some runs,
+ * after which ocl_queue_run_ended prepares it, and not while other queues of the process work. */
+bool ocl_queue_keeps_awake(ocl_queue *q);
+/* Between ocl_queue_fork and ocl_queue_join, after ocl_queue_order and before the launch: keeps
+ * threads that this launch leaves without work awake until another one begins: the launch writes
+ * `number` to begun[1], and the next one another number (decision 93). begun[0] must be 0. Never
+ * fails: runs only take longer. */
+void ocl_queue_keep_awake(ocl_queue *q, ocl_buffer *begun, int32_t number);
+/* To be called after a run on the queue, once the host has its results, with no lock held. Where
+ * the driver's threads sleep between launches, prepares what keeps them awake, between runs that
+ * follow each other quickly (decision 90) and within runs (decision 93). Never fails: runs only
+ * take longer. The thread's last error is unchanged. */
 void ocl_queue_run_ended(ocl_queue *q);
 /* For tests only: whether a thread is kept awake where runs follow each other quickly (as by
  * default), never, or always where the driver is one that gains. Of the whole process. */
@@ -281,13 +295,13 @@ clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes
 /* Lets the following launches, copies and fills, up to ocl_queue_join, run concurrently where that
  * is faster. They run after all commands enqueued before. CLBlast calls, and launches that are new
  * to a driver that may crash on them (launch_guard.h), join automatically: commands after them run
- * in order. is_first_window: the first window of ocl_queue_order begins; in later ones all commands
- * depend on that of slot 0, too. */
+ * in order. is_first_window: the next command is in the first window of ocl_queue_order; in later
+ * windows all commands depend on that of slot 0, too. */
 clg_status ocl_queue_fork(ocl_queue *q, bool is_first_window);
 /* Declares the dependencies of the next command between fork and join. slot: its number, counting
  * up from 0 in windows of 32 commands. after: bits of the slots in its window that it depends on;
- * slot 0 depends on the whole previous window. Without this call, a command depends on the one
- * before. */
+ * slot 0 depends on the whole previous window; slots of commands from before the fork are ignored.
+ * Without this call, a command depends on the one before. */
 void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
 /* Ends concurrent execution: later commands run after all commands enqueued before. */
 clg_status ocl_queue_join(ocl_queue *q);

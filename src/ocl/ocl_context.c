@@ -143,11 +143,18 @@ void *ocl_context_handle(const ocl_context *ocl) { return ocl->handle; }
 
 void *ocl_context_device_handle(const ocl_context *ocl) { return ocl->device; }
 
+bool ocl_context_threads_sleep(const ocl_context *ocl)
+{
+    const device_caps *caps = context_caps(ocl);
+    return caps->family == PLATFORM_POCL && caps->kind == CLG_DEVICE_CPU && caps->compute_units > 1;
+}
+
 void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters)
 {
     out_counters->programs_compiled = atomic_load_explicit(&ocl->n_compiled, memory_order_relaxed);
     out_counters->programs_loaded = atomic_load_explicit(&ocl->n_loaded, memory_order_relaxed);
     out_counters->kernels_launched = atomic_load_explicit(&ocl->n_launched, memory_order_relaxed);
+    out_counters->step_spins = atomic_load_explicit(&ocl->n_step_spins, memory_order_relaxed);
     out_counters->spins = atomic_load_explicit(&ocl->n_spins, memory_order_relaxed);
     out_counters->blas_calls = atomic_load_explicit(&ocl->n_blas_calls, memory_order_relaxed);
     out_counters->buffer_bytes = atomic_load_explicit(&ocl->buffer_bytes, memory_order_relaxed);

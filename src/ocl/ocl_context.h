@@ -47,8 +47,8 @@ struct ocl_context {
     trial_table trials;
     atomic_bool used_blas;
     atomic_int parts_state; /* of part_probe.c: whether parts of launches work, once known */
-    atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_spins, n_blas_calls, n_buffers,
-        buffer_bytes, buffer_bytes_peak, bytes_in, bytes_out;
+    atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_spins, n_step_spins, n_blas_calls,
+        n_buffers, buffer_bytes, buffer_bytes_peak, bytes_in, bytes_out;
 };
 
 static inline const device_record *context_record(const ocl_context *ocl)

@@ -141,7 +141,7 @@ static void append_parameters(strbuf *t, const char *packed)
     size_t n_buffers = 0;
     for (const char *at = packed; *at; at++)
         if (*at == 'b') strbuf_printf(t, "__global void *b%zu, ", n_buffers++);
-    strbuf_append(t, "const packed_args numbers");
+    strbuf_append(t, "__global volatile int *begun, const packed_args numbers");
 }
 
 static void append_arguments(strbuf *t, const char *packed)
@@ -167,7 +167,8 @@ static size_t count_scalars(const char *packed)
 
 /* Appends the text `from` with its kernel turned into a function, in each #if branch that defines
  * it, and then a kernel of the same name and attribute that unpacks the scalar arguments and calls
- * it. */
+ * it. Before, the kernel writes its last number, that of the step, to begun[1], unless begun is
+ * NULL: from this other kernels see that the step has begun (ocl/queue/spin_steps.c). */
 static clg_status pack_args(strbuf *t, const char *from, const kernel_ref *ref)
 {
     static const char head[] = "__kernel void ";
@@ -191,9 +192,12 @@ static clg_status pack_args(strbuf *t, const char *from, const kernel_ref *ref)
     if (n_found == 0)
         return error_set(CLG_ERROR_INTERNAL, "'%s' has no kernel '%s'", ref->source, ref->entry);
     strbuf_printf(t, "typedef struct packed_args { long n[%zu]; } packed_args;\n%.*s%s%s(",
-                  count_scalars(ref->packed), n_attribute, attribute, head, ref->entry);
+                  count_scalars(ref->packed) + 1, n_attribute, attribute, head, ref->entry);
     append_parameters(t, ref->packed);
-    strbuf_printf(t, ")\n{\n    called_%s(", ref->entry);
+    strbuf_printf(t,
+                  ")\n{\n    const int step = (int)numbers.n[%zu];\n"
+                  "    if (begun && begun[1] != step) begun[1] = step;\n    called_%s(",
+                  count_scalars(ref->packed), ref->entry);
     append_arguments(t, ref->packed);
     strbuf_append(t, ");\n}\n");
     return CLG_OK;

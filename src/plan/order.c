@@ -87,6 +87,30 @@ static uint32_t find_before(window_step *window, uint32_t i)
     return after;
 }
 
+/* Returns the bits below bit i. */
+static uint32_t bits_below(uint32_t i) { return (1u << i) - 1; }
+
+/* Returns whether steps first to end - 1 of the window depend on no other one of these. */
+static bool are_independent(const window_step *window, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++)
+        if (window[i].before & ~bits_below(first)) return false;
+    return true;
+}
+
+/* Sets n_level of the n steps of a window, from the last to the first: a level ends where all later
+ * steps depend on all earlier ones. */
+static void find_levels(plan_step *steps, const window_step *window, uint32_t n)
+{
+    uint32_t common = UINT32_MAX, end = n; /* bits: steps on which all from i on depend */
+    for (uint32_t i = n; i-- > 0;) {
+        common &= window[i].before;
+        if ((common & bits_below(i)) != bits_below(i)) continue;
+        if (are_independent(window, i, end)) steps[i].n_level = end - i;
+        end = i;
+    }
+}
+
 clg_status order_steps(plan_state *s)
 {
     plan_segment *segment = s->segment;
@@ -99,7 +123,9 @@ clg_status order_steps(plan_state *s)
         list_accesses(s, &s->pending[i], &window[at]);
         if (i > at && at > 0) window[at].before = 1; /* always after the window's first step */
         segment->steps[i].after = find_before(window, at);
-        if (window[at].before != (1u << at) - 1) segment->overlaps = true;
+        if (window[at].before != bits_below(at)) segment->overlaps = true;
+        if (at + 1 == PLAN_WINDOW || i + 1 == segment->n_steps)
+            find_levels(&segment->steps[i - at], window, at + 1);
     }
     memory_free(window);
     return status;

@@ -58,6 +58,9 @@ typedef struct plan_step {
      * starts (transitive dependencies are implied). From the second window on, the first step of a
      * window depends on all steps before it, the others at least on that first step. */
     uint32_t after;
+    /* Of the first step of a level: the number of its steps. They are independent of each other,
+     * depend on all earlier steps, and all later steps depend on each of them. Otherwise 0. */
+    uint32_t n_level;
     /* the node that the step computes; for a step in a branch or loop, the outermost control
      * node */
     node_id node;

@@ -43,6 +43,15 @@ static bool has_groups_of_one(const step *s)
     return s->n_dims > 0;
 }
 
+/* Returns the end of a kernel's body, which closes at the first column, or on the line that opens
+ * it; NULL if there is none. */
+static const char *end_of_body(const char *kernel)
+{
+    const char *end = strstr(kernel, "\n}\n"), *open = strchr(kernel, '{');
+    const char *line = open ? strchr(open, '\n') : NULL;
+    return line && line[-1] == '}' ? line : end;
+}
+
 /* Returns whether `entry` can be called as a plain function: whether it is defined in the text, and
  * no definition of it (there may be one per #if branch) uses local memory. */
 static bool may_be_called(const char *text, const char *entry)
@@ -52,7 +61,7 @@ static bool may_be_called(const char *text, const char *entry)
     const char *form = text ? strstr(text, head) : NULL;
     bool fine = form != NULL;
     for (; form && fine; form = strstr(form + 1, head)) {
-        const char *end = strstr(form, "\n}\n"), *local = strstr(form, "__local");
+        const char *end = end_of_body(form), *local = strstr(form, "__local");
         fine = end && !(local && local < end);
     }
     return fine;

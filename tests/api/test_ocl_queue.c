@@ -153,10 +153,10 @@ static void shuffle(ocl_queue *q, ocl_buffer *const *buffers, uint32_t *random,
     for (int i = 0; i < N_COMMANDS; i++) {
         const float pattern = (float)i;
         *random = *random * 1664525u + 1013904223u;
-        if (i > 0 && i % QUEUE_WINDOW == 0 && *random >> 31) { /* waits, and goes on overlapping */
+        if (i > 0 && *random >> 28 == 0) { /* waits, and goes on overlapping */
             assert_ok(ocl_queue_join(q));
             assert_ok(ocl_queue_finish(q));
-            assert_ok(ocl_queue_fork(q, false));
+            assert_ok(ocl_queue_fork(q, i < QUEUE_WINDOW));
         }
         all[i] = (shuffled){(int)(*random >> 8) % N_BUFFERS, (int)(*random >> 16) % N_BUFFERS};
         const int from = all[i].from, to = all[i].to;

@@ -393,6 +393,7 @@ clg_status ocl_queue_launch_at(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, con
     if (q->place == GUARD_ALONE) launch_guard_learn(&form);
     queue_event_keep(q);
     concurrent_keep(q, &command);
+    queue_set_working(q, true);
     spin_begin_work(q);
     count(&q->context->n_launched, 1);
     q->wants_all = q->wants_all || has_work_for_all(q, global_size, local_size);

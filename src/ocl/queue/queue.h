@@ -23,7 +23,8 @@ typedef struct queue_overlap {
     uint32_t slot, after; /* of the next command (ocl_queue_order) */
     cl_event begun;       /* completes when all that was enqueued before the overlap has ended */
     cl_event done[QUEUE_WINDOW];
-    uint32_t last; /* bits: slots on which no other slot depends */
+    uint32_t last;  /* bits: slots on which no other slot depends */
+    bool has_spins; /* launches of spin_steps.c may be in flight, for which no other one waits */
 } queue_overlap;
 
 /* The OpenCL queue in which a command is enqueued, and its wait list. */
@@ -41,11 +42,13 @@ typedef enum spin_state { SPIN_UNKNOWN, SPIN_READY, SPIN_OFF } spin_state;
 /* The kernel that keeps a thread of the driver awake between runs (spin_wait.c). */
 typedef struct queue_spin {
     spin_state state;
+    uint32_t n_runs;         /* since wants_steps is set */
+    bool wants_steps;        /* ocl_queue_keeps_awake was called */
     uint32_t n_quick;        /* runs in a row that followed the one before quickly */
     bool has_begun;          /* spin_begin_work was called since the last wait */
     uint64_t ended_ns;       /* when the last wait ended; 0: none has */
     cl_command_queue handle; /* where the kernel is enqueued; NULL until it is needed */
-    struct ocl_kernel *kernel;
+    struct ocl_kernel *kernel, *between; /* the same, for spin_wait.c and spin_steps.c */
     ocl_buffer *words;
     cl_event last; /* of the last launch, unless it is known to have ended; guarded by the list */
     struct queue_spin *next, **link; /* of the list; link NULL: not a member */
@@ -62,6 +65,7 @@ struct ocl_queue {
     bool is_callers;
     bool waits_for_others; /* commands in flight may wait for the application's events */
     bool in_flight;        /* a command was enqueued since the last wait for all commands */
+    bool is_working;       /* queue_set_working */
     guard_place place;     /* GUARD_OUTSIDE where the driver needs no guard */
     bool profiling;
     uint32_t tag;
@@ -98,6 +102,10 @@ bool queue_may_stay_awake(const ocl_context *ocl);
 /* Releases the event `watched` and sets it to NULL. */
 void queue_unwatch(ocl_queue *q);
 
+/* Returns whether concurrent commands are faster in this queue: on drivers whose threads otherwise
+ * sleep between two launches, since it passes them a command only when its dependencies have ended.
+ * Others have not been measured. */
+bool overlap_gains(const ocl_queue *q);
 /* Sets the OpenCL queue and the wait list of a command that may run concurrently with others. */
 void overlap_begin(const ocl_queue *q, queue_command *c);
 /* Records such a command once it is enqueued. If c->overlaps, c->made has its event, which the
@@ -107,16 +115,29 @@ void concurrent_keep(ocl_queue *q, const queue_command *c);
  * was lost. */
 clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 
+/* Records whether the queue has launches for which the host waits, or will. */
+void queue_set_working(ocl_queue *q, bool is_working);
+/* Returns whether no other queue of the process has such launches. */
+bool queue_works_alone(const ocl_queue *q);
+
+/* Waits for launches of spin_steps.c, which end soon once those of the run have ended. */
+void overlap_settle(ocl_queue *q);
 /* Waits for the concurrent commands and ends the overlap that ocl_queue_fork began. */
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
 
 /* Creates the kernel and what it needs; also after a failure only spin_free is to be called. */
 clg_status spin_create(ocl_queue *q);
+/* Creates the kernel for spin_steps.c, once there is that of spin_wait.c. */
+clg_status spin_steps_create(ocl_queue *q);
+/* Launches spin_wait.c's kernel, set to end immediately, as wide as spin_steps.c does. */
+clg_status spin_steps_introduce(ocl_queue *q);
 /* Makes the next launch of the kernel end immediately. */
 clg_status spin_let_end(queue_spin *s);
 /* Returns whether a test has switched it off. */
 bool spin_is_off(void);
+/* Returns whether a test makes it independent of how quick runs are. */
+bool spin_is_forced(void);
 /* Announces work where the queue has not since its last wait: called after its first launch, which
  * a thread that was kept awake then finds. */
 void spin_begin_work(ocl_queue *q);

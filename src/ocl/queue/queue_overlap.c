@@ -8,14 +8,9 @@
  */
 #include "ocl/queue/queue.h"
 
-/* Returns whether concurrent commands are faster on this device: on PoCL, whose threads otherwise
- * sleep between two launches, since it passes them a command only when its dependencies have ended.
- * Other drivers have not been measured. */
-static bool gains_by_overlapping(const ocl_queue *q)
+bool overlap_gains(const ocl_queue *q)
 {
-    const device_caps *caps = context_caps(q->context);
-    return caps->family == PLATFORM_POCL && caps->kind == CLG_DEVICE_CPU &&
-           caps->compute_units > 1 && !q->is_callers && !q->profiling;
+    return ocl_context_threads_sleep(q->context) && !q->is_callers && !q->profiling;
 }
 
 static void release(cl_event *event)
@@ -44,7 +39,7 @@ static clg_status open_second(ocl_queue *q)
 clg_status ocl_queue_fork(ocl_queue *q, bool is_first_window)
 {
     queue_overlap *o = &q->overlap;
-    if (!gains_by_overlapping(q) || q->place == GUARD_ALONE) return CLG_OK;
+    if (!overlap_gains(q) || q->place == GUARD_ALONE) return CLG_OK;
     if (!o->handle) CLG_TRY(open_second(q));
     CLG_TRY(order_catch_up(q));
     CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &o->begun));
@@ -95,7 +90,7 @@ void overlap_begin(const ocl_queue *q, queue_command *c)
         c->n_wait = list_last(o, c->wait);
     } else {
         for (int i = 0; i < QUEUE_WINDOW; i++)
-            if (o->after >> i & 1u) c->wait[c->n_wait++] = o->done[i];
+            if ((o->after >> i & 1u) && o->done[i]) c->wait[c->n_wait++] = o->done[i];
     }
     if (c->n_wait == 0)
         c->wait[c->n_wait++] = o->is_first_window || !o->done[0] ? o->begun : o->done[0];
@@ -125,8 +120,16 @@ clg_status overlap_finish(ocl_queue *q)
     return status;
 }
 
+void overlap_settle(ocl_queue *q)
+{
+    queue_overlap *o = &q->overlap;
+    if (o->has_spins && !ocl_context_is_lost(q->context)) (void)cl.Finish(o->handle);
+    o->has_spins = false;
+}
+
 void overlap_free(ocl_queue *q)
 {
     (void)overlap_finish(q);
+    overlap_settle(q);
     if (q->overlap.handle) (void)cl.ReleaseCommandQueue(q->overlap.handle);
 }

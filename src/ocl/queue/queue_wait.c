@@ -24,6 +24,8 @@ bool queue_may_stay_awake(const ocl_context *ocl)
 
 void queue_leave(ocl_queue *q, bool finished)
 {
+    if (finished) overlap_settle(q);
+    queue_set_working(q, false);
     launch_guard_leave(q->place, finished);
     q->place = GUARD_OUTSIDE;
     q->wants_all = false;

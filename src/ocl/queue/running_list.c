@@ -43,6 +43,7 @@ void running_list_wait(void)
     mutex_lock(&running.lock);
     while (running.first) {
         (void)cl.Finish(running.first->handle); /* a failure is for its own thread to see */
+        if (running.first->overlap.handle) (void)cl.Finish(running.first->overlap.handle);
         remove_member(running.first);
     }
     mutex_unlock(&running.lock);

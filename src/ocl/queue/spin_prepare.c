@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides when a queue may keep a thread of the driver awake between runs (spin_wait.c), and
- * prepares the kernel for that.
+ * Decides when a queue may keep threads of the driver awake, between runs (spin_wait.c) and between
+ * the launches of a run (spin_steps.c), and prepares the kernel for that.
  */
 #include "ocl/kernel.h"
 #include "ocl/queue/queue.h"
 
 /* Runs that must follow each other quickly before the kernel is built. */
 #define SPIN_BUILD_AFTER 16u
+/* Runs with several launches before it is built: a process that runs a model once or twice has no
+ * gain from it. */
+#define SPIN_STEPS_BUILD_AFTER 4u
 
 /* Returns whether the kernel helps on this device: on PoCL, whose threads sleep immediately. Others
  * have not been measured. */
@@ -25,21 +28,40 @@ static clg_status introduce(ocl_queue *q)
 {
     const uint64_t one = 1;
     CLG_TRY(spin_let_end(&q->spin));
-    CLG_TRY(ocl_queue_launch(q, q->spin.kernel, 1, &one, &one));
+    if (q->spin.wants_steps)
+        CLG_TRY(spin_steps_introduce(q));
+    else
+        CLG_TRY(ocl_queue_launch(q, q->spin.kernel, 1, &one, &one));
     return ocl_queue_finish(q);
+}
+
+/* Creates what is missing of the kernels. */
+static clg_status create(ocl_queue *q)
+{
+    if (!q->spin.handle) CLG_TRY(spin_create(q));
+    return q->spin.wants_steps && !q->spin.between ? spin_steps_create(q) : CLG_OK;
+}
+
+/* Returns whether enough runs have shown that the kernel will be used, and it is not ready. */
+static bool is_time(queue_spin *s)
+{
+    if (s->wants_steps && s->n_runs < SPIN_STEPS_BUILD_AFTER) s->n_runs++;
+    const bool for_steps = s->n_runs == SPIN_STEPS_BUILD_AFTER;
+    if (s->state == SPIN_READY) return for_steps && !s->between;
+    return s->state == SPIN_UNKNOWN && (for_steps || s->n_quick >= SPIN_BUILD_AFTER);
 }
 
 void ocl_queue_run_ended(ocl_queue *q)
 {
     queue_spin *s = &q->spin;
     error_record callers_error;
-    if (s->state != SPIN_UNKNOWN || s->n_quick < SPIN_BUILD_AFTER || spin_is_off()) return;
+    if (!is_time(s) || spin_is_off()) return;
     if (!gains_by_spinning(q)) {
         s->state = SPIN_OFF;
         return;
     }
     error_save(CLG_OK, &callers_error);
-    clg_status status = s->handle ? CLG_OK : spin_create(q);
+    clg_status status = create(q);
     if (status == CLG_OK) status = introduce(q);
     if (status == CLG_OK) spin_list_add(s);
     s->state = status == CLG_OK ? SPIN_READY : SPIN_OFF;

@@ -32,7 +32,7 @@ bool spin_is_off(void)
     return atomic_load_explicit(&use, memory_order_relaxed) == OCL_SPIN_NEVER;
 }
 
-static bool is_forced(void)
+bool spin_is_forced(void)
 {
     return atomic_load_explicit(&use, memory_order_relaxed) == OCL_SPIN_ALWAYS;
 }
@@ -44,7 +44,7 @@ void spin_begin_work(ocl_queue *q)
     s->has_begun = true;
     spin_announce_work();
     if (s->state == SPIN_OFF) return;
-    const bool is_quick = is_forced() || time_now_ns() - s->ended_ns <= SPIN_GAP_NS;
+    const bool is_quick = spin_is_forced() || time_now_ns() - s->ended_ns <= SPIN_GAP_NS;
     s->n_quick = is_quick && s->ended_ns != 0 ? s->n_quick + 1 : 0;
 }
 
@@ -97,7 +97,7 @@ void spin_enqueue(ocl_queue *q)
     cl_event event = NULL;
     error_record callers_error;
     if (s->state != SPIN_READY || s->n_quick < SPIN_AFTER || !q->watched || spin_is_off()) return;
-    if (!is_forced() && (q->wants_all || q->last_wait_ns > SPIN_RUN_NS)) return;
+    if (!spin_is_forced() && (q->wants_all || q->last_wait_ns > SPIN_RUN_NS)) return;
     if (ocl_context_is_lost(q->context)) return;
     error_save(CLG_OK, &callers_error);
     const bool is_enqueued = enqueue(q, &event);
@@ -122,6 +122,7 @@ void spin_free(ocl_queue *q)
         if (!ocl_context_is_lost(q->context)) (void)queue_drain(q->context, s->handle);
         (void)cl.ReleaseCommandQueue(s->handle);
     }
+    ocl_kernel_free(s->between);
     ocl_kernel_free(s->kernel);
     ocl_buffer_free(s->words);
 }

@@ -248,6 +248,28 @@ static void emit_scalar_inputs(const pointwise_group *g, const pointwise_layout 
                           i, dtype_find(g->inputs[i])->name, i);
 }
 
+/* Returns whether each vector of a row has the same values of a pattern. */
+static bool is_of_row(const pointwise_layout *l, size_t pattern)
+{
+    return l->patterns[pattern] == POINTWISE_LANES || l->patterns[pattern] == POINTWISE_SAME;
+}
+
+/* Emits the loads of values that all vectors of a row share. The compiler may not move them out of
+ * the loop, since the output might overlap them. */
+static void emit_row_loads(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
+{
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        const size_t p = l->pattern_of[i];
+        const char *name = dtype_find(g->inputs[i])->name;
+        if (!is_of_row(l, p)) continue;
+        strbuf_printf(out, "        const v%s r%zu = ", reg_of(g->inputs[i]).lane, i);
+        if (l->patterns[p] == POINTWISE_LANES)
+            strbuf_printf(out, "load_%s(x%zu + o%zu, P_VEC);\n", name, i, p);
+        else
+            strbuf_printf(out, "splat_%s(x%zu + o%zu);\n", name, i, p);
+    }
+}
+
 /* Emits the loads of one iteration. In the generated code, `at` is the index in the output and `i`
  * the index in the row. */
 static void emit_loads(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
@@ -255,16 +277,12 @@ static void emit_loads(const pointwise_group *g, const pointwise_layout *l, strb
     for (size_t i = 0; i < g->n_inputs; i++) {
         const size_t p = l->pattern_of[i];
         const char *name = dtype_find(g->inputs[i])->name;
-        if (l->patterns[p] == POINTWISE_SCALAR) continue;
+        if (l->patterns[p] == POINTWISE_SCALAR || is_of_row(l, p)) continue;
         strbuf_printf(out, "            const v%s r%zu = ", reg_of(g->inputs[i]).lane, i);
         switch (l->patterns[p]) {
         case POINTWISE_NEXT:
             strbuf_printf(out, "load_%s(x%zu + (o%zu + i), count);\n", name, i, p);
             break;
-        case POINTWISE_LANES:
-            strbuf_printf(out, "load_%s(x%zu + o%zu, count);\n", name, i, p);
-            break;
-        case POINTWISE_SAME: strbuf_printf(out, "splat_%s(x%zu + o%zu);\n", name, i, p); break;
         case POINTWISE_STRIDED:
             if (l->mode == POINTWISE_SINGLE)
                 strbuf_printf(out, "gather_%s(x%zu, at%zu);\n", name, i, p);
@@ -302,6 +320,40 @@ static void emit_places(const pointwise_layout *l, const char *from, int rank, s
     }
 }
 
+static bool is_heavy(const pointwise_group *g)
+{
+    for (size_t i = 0; i < g->n_instructions; i++)
+        if (g->instructions[i].def->flags & POINTWISE_HEAVY) return true;
+    return false;
+}
+
+/* Emits the loop over the vectors of a row from `begin` on, and the rest of the row, which may be
+ * less than a vector. Both are one loop where a second copy of the code costs more to compile than
+ * it saves. */
+static void emit_vectors(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
+{
+    const bool has_rest = !is_heavy(g);
+    strbuf_printf(out,
+                  "            const idx end = min(begin + chunk, n%d);\n"
+                  "            idx i = begin;\n",
+                  l->rank - 1);
+    for (int rest = 0; rest <= (has_rest ? 1 : 0); rest++) {
+        if (rest == 0 && has_rest)
+            strbuf_append(out, "            for (; i + P_VEC <= end; i += P_VEC) {\n"
+                               "            const int count = P_VEC;\n");
+        else
+            strbuf_printf(out,
+                          "#if P_VEC > 1 || %d\n"
+                          "            for (; i < end; i += P_VEC) {\n"
+                          "            const int count = (int)min((idx)P_VEC, end - i);\n",
+                          !has_rest);
+        strbuf_append(out, "            const idx at = base + i;\n");
+        emit_body(g, l, out);
+        strbuf_append(out, "            }\n");
+        if (rest == 1 || !has_rest) strbuf_append(out, "#endif\n");
+    }
+}
+
 static void emit_rows(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     const int last = l->rank - 1;
@@ -318,14 +370,12 @@ static void emit_rows(const pointwise_group *g, const pointwise_layout *l, strbu
         for (size_t p = 0; p < l->n_patterns; p++)
             if (has_strides(l, p)) strbuf_printf(out, "        const idx o%zu = 0;\n", p);
     }
+    emit_row_loads(g, l, out);
     strbuf_printf(out,
                   "        for (idx begin = (idx)get_global_id(0) * chunk; begin < n%d; begin += "
-                  "(idx)get_global_size(0) * chunk)\n"
-                  "        for (idx i = begin; i < min(begin + chunk, n%d); i += P_VEC) {\n"
-                  "            const int count = (int)min((idx)P_VEC, n%d - i);\n"
-                  "            const idx at = base + i;\n",
-                  last, last, last);
-    emit_body(g, l, out);
+                  "(idx)get_global_size(0) * chunk) {\n",
+                  last);
+    emit_vectors(g, l, out);
     strbuf_append(out, "        }\n    }\n");
 }
 

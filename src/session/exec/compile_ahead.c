@@ -216,7 +216,8 @@ static clg_status add_step(ahead *a, const plan_step *s)
         CLG_TRY(find_buffer(a, s->buffers[i].kind, s->buffers[i].index, &bound[i].buffer));
     }
     CLG_TRY(ocl_kernel_create_draft(a->exec->context->ocl, &s->what->kernel, &k));
-    const clg_status status = launch_set_args(k, s->what, bound, NULL, (int32_t)s->node);
+    const clg_status status =
+        launch_set_args(k, s->what, bound, &(launch_reports){.node = (int32_t)s->node});
     if (status == CLG_OK) return add_launch(a, k, s->what);
     ocl_kernel_free(k);
     return status;

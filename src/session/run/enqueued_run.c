@@ -108,7 +108,10 @@ clg_status session_conclude(enqueued_run *r, bool leaves_rest)
 {
     const clg_status status =
         leaves_rest ? ocl_queue_wait_read(r->queue) : ocl_queue_finish(r->queue);
-    if (status == CLG_OK) frame_finished(r->state.session->frame, r->state.prepared);
+    if (status == CLG_OK) {
+        frame_finished(r->state.session->frame, r->state.prepared);
+        ocl_queue_run_ended(r->queue);
+    }
     return conclude(r, status);
 }
 

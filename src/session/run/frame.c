@@ -27,6 +27,13 @@ static uint64_t fresh_seed(const frame *f)
     return hash_bytes(sources, sizeof sources, 0);
 }
 
+static clg_status create_begun(frame *f)
+{
+    static const int32_t zeros[BEGUN_WORDS] = {0};
+    CLG_TRY(ocl_buffer_create(f->exec->context->ocl, sizeof zeros, OCL_BUFFER_DEVICE, &f->begun));
+    return ocl_queue_write(f->queue, f->begun, 0, zeros, sizeof zeros, false);
+}
+
 clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
                         const frame_owner *owner, frame **out_frame)
 {
@@ -37,6 +44,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
     f->owner = owner;
     if (owner->is_session) atomic_fetch_add(&e->n_frames, 1);
     f->stamp = 1;
+    f->pace = 1.0;
     f->seed = fresh_seed(f);
     launch_limit_init(&f->limit, &e->context->budget, e->context->now_ns);
     f->n_inputs = n_inputs;
@@ -51,6 +59,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
         status = ocl_buffer_create(e->context->ocl, FAULT_WORDS * sizeof(int32_t),
                                    OCL_BUFFER_DEVICE, &f->fault);
     if (status == CLG_OK) status = frame_clear_fault(f);
+    if (status == CLG_OK && ocl_context_threads_sleep(e->context->ocl)) status = create_begun(f);
     if (status != CLG_OK) {
         frame_free(f);
         return status;
@@ -105,6 +114,7 @@ void frame_free(frame *f)
     for (size_t i = 0; i < f->n_slabs; i++) ocl_buffer_free(f->slabs[i].buffer);
     for (size_t i = 0; i < f->n_states; i++) ocl_buffer_free(f->states[i].buffer);
     ocl_buffer_free(f->fault);
+    ocl_buffer_free(f->begun);
     memory_free(f->inputs);
     memory_free(f->outputs);
     memory_free(f->slabs);
@@ -221,10 +231,13 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
         CLG_TRY(cancel_check("the run"));
         for (uint32_t b = 0; b < s->n_buffers; b++)
             CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
+        const launch_reports reports = {.fault = f->fault,
+                                        .node = (int32_t)s->node,
+                                        .begun = f->begun,
+                                        .step = frame_step_number(i)};
         if (prepared->kernels[i] &&
             (first || are_others(fresh, &prepared->bound[at], s->n_buffers)))
-            CLG_TRY(
-                launch_set_args(prepared->kernels[i], s->what, fresh, f->fault, (int32_t)s->node));
+            CLG_TRY(launch_set_args(prepared->kernels[i], s->what, fresh, &reports));
         if (s->n_buffers) memcpy(&prepared->bound[at], fresh, s->n_buffers * sizeof *fresh);
         at += s->n_buffers;
     }

@@ -73,6 +73,8 @@ typedef struct frame {
     size_t n_states, states_capacity, state_bytes_capacity;
     ocl_buffer *fault; /* FAULT_WORDS ints that kernels report faults in; 0 at start */
     bool fault_dirty;  /* fault may be nonzero: clear it before the next run */
+    /* launch_reports.begun; NULL where nothing reads it (ocl_context_threads_sleep) */
+    ocl_buffer *begun;
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were released */
     launch_limit limit;
@@ -80,6 +82,9 @@ typedef struct frame {
     /* The application has a token for cancelling: little work is queued at a time. */
     bool is_cancellable;
     double queued_ns, longest_ns; /* estimates: of the work in the queue, of its longest step */
+    uint64_t queued_since_ns;     /* when the first of that work was enqueued */
+    double estimated_ns;          /* as queued_ns, without pace */
+    double pace;                  /* time by estimate of the last work that was waited for */
     node_id longest_node;         /* of that step; NODE_NONE: no step */
     uint64_t stamp;               /* the last stamp given to a memory */
     /* for steps that draw random numbers: the frame's seed, and the number of their launches so
@@ -126,6 +131,9 @@ bool frame_has_built(const frame *f, const plan *p);
 /* Enqueues all steps of a prepared segment (frame_enqueue.c). Stops with CANCELLED, before the next
  * launch, when the thread's work is cancelled. */
 clg_status frame_enqueue(frame *f, frame_segment *prepared);
+/* Learns how long the work in the queue took by its estimate; to be called once the queue has
+ * finished. */
+void frame_note_pace(frame *f);
 /* Learns from the time since frame_enqueue whether the next run of this segment should measure its
  * launches. Call it when the queue has finished. */
 void frame_finished(frame *f, frame_segment *prepared);
@@ -167,6 +175,8 @@ static inline uint32_t frame_count_parts(const frame_segment *prepared, size_t i
 {
     return prepared->parts ? prepared->parts[i].count : 1;
 }
+/* Returns the number that the kernel of step i reports (launch_reports.step). */
+static inline int32_t frame_step_number(size_t i) { return (int32_t)(i % INT32_MAX) + 1; }
 /* Returns the kernel of a step, for launches of the whole or of parts. */
 kernel_ref frame_kernel_ref(const frame_segment *prepared, size_t i);
 /* Returns the kernel of a step, if there is one, to the pool. */

@@ -61,16 +61,20 @@ static clg_status enqueue_parts(frame *f, const frame_segment *prepared, size_t 
  * a run which is cancelled ends soon. *spread: see enqueue_steps. */
 static clg_status limit_queued(frame *f, const plan_step *s, bool *spread)
 {
-    const double time_ns = fmax(launch_limit_time_ns(&f->limit, s->what), MIN_LAUNCH_NS);
+    const double estimate_ns = launch_limit_time_ns(&f->limit, s->what),
+                 time_ns = fmax(estimate_ns * f->pace, MIN_LAUNCH_NS);
     if (f->queued_ns > 0 && f->queued_ns + time_ns > MAX_QUEUED_NS) {
         if (*spread) CLG_TRY(ocl_queue_join(f->queue));
-        *spread = false; /* up to the next window */
+        *spread = false;
         CLG_TRY(ocl_queue_finish(f->queue));
         CLG_TRY(cancel_check("the run"));
+        frame_note_pace(f);
         f->queued_ns = f->longest_ns = 0.0;
         f->longest_node = NODE_NONE;
     }
+    if (f->queued_ns == 0.0) f->queued_since_ns = f->limit.now_ns();
     f->queued_ns += time_ns;
+    f->estimated_ns += estimate_ns;
     if (f->longest_node == NODE_NONE || time_ns > f->longest_ns) {
         f->longest_node = s->node;
         f->longest_ns = time_ns;
@@ -78,12 +82,50 @@ static clg_status limit_queued(frame *f, const plan_step *s, bool *spread)
     return CLG_OK;
 }
 
+/* Returns whether all processors can have a part of the step. */
+static bool is_shared(const step *s)
+{
+    uint64_t n_groups = 1;
+    for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_dims; i++)
+        n_groups *= s->local[i] ? s->global[i] / s->local[i] : 2;
+    return n_groups > 1;
+}
+
+/* Returns after how many of the first steps the driver's threads are kept awake for the next one:
+ * all before the last that several threads share. */
+static size_t count_awake(const frame *f, const plan_segment *segment)
+{
+    size_t n = f->begun && segment->n_steps > 0 ? segment->n_steps - 1 : 0;
+    while (n > 0 && !is_shared(segment->steps[n].what)) n--;
+    return n > 0 && ocl_queue_keeps_awake(f->queue) ? n : 0;
+}
+
+/* Returns whether each of the n steps reports that it begins. */
+static bool all_report(const plan_step *steps, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!launch_reports_begin(steps[i].what)) return false;
+    return true;
+}
+
+/* Before the first step of a level is enqueued: keeps threads that the level leaves without work
+ * awake until the next level begins, if all these steps report that they begin. Elsewhere, threads
+ * may have other work. PoCL starts the step that is enqueued first last, and only then the kernel
+ * that waits for it; in another order that kernel ends immediately. */
+static void keep_awake(frame *f, const plan_segment *segment, size_t i)
+{
+    const plan_step *s = &segment->steps[i];
+    if (s->n_level > 0 && i + s->n_level < segment->n_steps && all_report(s, s->n_level + 1))
+        ocl_queue_keep_awake(f->queue, f->begun, frame_step_number(i));
+}
+
 static clg_status enqueue_step(frame *f, const frame_segment *prepared, size_t i,
-                               const bound_buffer *bound, bool is_plain)
+                               const bound_buffer *bound, bool is_plain, bool is_awake)
 {
     const plan_step *s = &prepared->segment->steps[i];
     if (f->exec->context->profiling) CLG_TRY(note_ran(f, s, frame_count_parts(prepared, i)));
     ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
+    if (is_awake) keep_awake(f, prepared->segment, i);
     if (s->what->draws)
         CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
     const clg_status status =
@@ -93,8 +135,9 @@ static clg_status enqueue_step(frame *f, const frame_segment *prepared, size_t i
 }
 
 /* Enqueues the steps. may_spread: they may run concurrently, and none is divided; between
- * ocl_queue_fork and ocl_queue_join they do. */
-static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool may_spread)
+ * ocl_queue_fork and ocl_queue_join they do. Threads are kept awake after the first n_awake. */
+static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool may_spread,
+                                size_t n_awake)
 {
     const plan_segment *segment = prepared->segment;
     const bool is_plain = may_spread || (!prepared->parts && !prepared->is_watched);
@@ -104,11 +147,11 @@ static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool ma
     for (size_t i = 0; i < segment->n_steps; i++) {
         CLG_TRY(cancel_check("the run"));
         if (is_limited) CLG_TRY(limit_queued(f, &segment->steps[i], &spread));
-        if (may_spread && !spread && i % PLAN_WINDOW == 0) {
-            CLG_TRY(ocl_queue_fork(f->queue, i == 0));
+        if (may_spread && !spread) {
+            CLG_TRY(ocl_queue_fork(f->queue, i < PLAN_WINDOW));
             spread = true;
         }
-        CLG_TRY(enqueue_step(f, prepared, i, &prepared->bound[at], is_plain));
+        CLG_TRY(enqueue_step(f, prepared, i, &prepared->bound[at], is_plain, i < n_awake));
         at += segment->steps[i].n_buffers;
     }
     return spread ? ocl_queue_join(f->queue) : CLG_OK;
@@ -116,11 +159,12 @@ static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool ma
 
 clg_status frame_enqueue(frame *f, frame_segment *prepared)
 {
-    const bool may_spread = prepared->segment->overlaps && !prepared->is_split &&
-                            !prepared->is_watched && !ports_may_alias(f);
+    const bool can_spread = !prepared->is_split && !prepared->is_watched && !ports_may_alias(f);
+    const size_t n_awake = can_spread ? count_awake(f, prepared->segment) : 0;
+    const bool may_spread = can_spread && (prepared->segment->overlaps || n_awake > 0);
     if (prepared->is_watched) CLG_TRY(ocl_queue_finish(f->queue)); /* of uploads */
     if (f->limit.budget.limit_ns > 0) f->enqueued_ns = f->limit.now_ns();
-    CLG_TRY(enqueue_steps(f, prepared, may_spread));
+    CLG_TRY(enqueue_steps(f, prepared, may_spread, n_awake));
     if (prepared->segment->n_appends == 0) return CLG_OK;
     ocl_queue_set_tag(f->queue, UINT32_MAX); /* these copies are not steps */
     return frame_append(f, prepared);

@@ -11,6 +11,12 @@
 
 #include "base/log.h"
 
+#include <math.h>
+
+/* Estimates are those of a slow device. The time that the last work took, by its estimate, scales
+ * the next ones, down to this. */
+#define MIN_PACE 0.01
+
 kernel_ref frame_kernel_ref(const frame_segment *prepared, size_t i)
 {
     const step *s = prepared->segment->steps[i].what;
@@ -121,9 +127,17 @@ clg_status frame_learn_times(frame *f)
     return CLG_OK;
 }
 
+void frame_note_pace(frame *f)
+{
+    const double time_ns = (double)(f->limit.now_ns() - f->queued_since_ns);
+    if (f->estimated_ns > 0) f->pace = fmin(fmax(time_ns / f->estimated_ns, MIN_PACE), 1.0);
+    f->estimated_ns = 0.0;
+}
+
 void frame_finished(frame *f, frame_segment *prepared)
 {
     const uint64_t limit_ns = f->limit.budget.limit_ns;
+    frame_note_pace(f);
     if (limit_ns == 0 || ocl_queue_is_profiling(f->queue)) return;
     const uint64_t time_ns = f->limit.now_ns() - f->enqueued_ns;
     if (prepared->is_watched) {

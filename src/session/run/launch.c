@@ -16,7 +16,7 @@ typedef struct passing {
     ocl_kernel *kernel;
     bool packed;
     uint32_t index, n;
-    int64_t scalars[2 * STEP_MAX_ARGS];
+    int64_t scalars[2 * STEP_MAX_ARGS + 1];
 } passing;
 
 static clg_status pass_buffer(passing *p, ocl_buffer *b)
@@ -49,14 +49,16 @@ static clg_status pass_float(passing *p, float value)
     return pass_number(p, sizeof value, &value, bits);
 }
 
-static clg_status pass_last(passing *p)
+static clg_status pass_last(passing *p, const launch_reports *reports)
 {
     if (!p->packed) return CLG_OK;
+    CLG_TRY(pass_buffer(p, reports->begun));
+    p->scalars[p->n++] = reports->step;
     return ocl_kernel_set_bytes(p->kernel, p->index, p->n * sizeof *p->scalars, p->scalars);
 }
 
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
-                           ocl_buffer *fault, int32_t fault_node)
+                           const launch_reports *reports)
 {
     passing p = {.kernel = k, .packed = s->kernel.packed != NULL};
     const uint64_t no_key = 0;
@@ -69,8 +71,8 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
             buffers++;
             break;
         case ARG_FAULT:
-            CLG_TRY(pass_buffer(&p, fault));
-            CLG_TRY(pass_int(&p, FAULT_CODE(fault_node, a->as.i)));
+            CLG_TRY(pass_buffer(&p, reports->fault));
+            CLG_TRY(pass_int(&p, FAULT_CODE(reports->node, a->as.i)));
             break;
         case ARG_INT: CLG_TRY(pass_int(&p, a->as.i)); break;
         case ARG_LONG: CLG_TRY(pass_long(&p, a->as.l)); break;
@@ -83,7 +85,7 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
             break;
         }
     }
-    return pass_last(&p);
+    return pass_last(&p, reports);
 }
 
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number)
@@ -185,7 +187,8 @@ static clg_status make_draft(device_context *context, const step *s, const bound
                              ocl_buffer *fault, ocl_kernel **out_kernel)
 {
     CLG_TRY(ocl_kernel_create_draft(context->ocl, &s->kernel, out_kernel));
-    const clg_status status = launch_set_args(*out_kernel, s, buffers, fault, 0);
+    const clg_status status =
+        launch_set_args(*out_kernel, s, buffers, &(launch_reports){.fault = fault});
     if (status == CLG_OK) return CLG_OK;
     ocl_kernel_free(*out_kernel);
     *out_kernel = NULL;

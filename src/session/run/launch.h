@@ -16,10 +16,27 @@ typedef struct bound_buffer {
     uint64_t stamp; /* frame_memory.stamp when it was set; compared to detect changes */
 } bound_buffer;
 
-/* Sets the arguments of a kernel step. fault, fault_node: the buffer and the node number for steps
- * that report faults. */
+/* Where kernels report faults, and that they have begun. */
+typedef struct launch_reports {
+    ocl_buffer *fault; /* borrowed; NULL only for steps that cannot report faults, and for drafts */
+    int32_t node;      /* reported with a fault */
+    /* Borrowed; NULL: not reported. BEGUN_WORDS ints: 0, and the number of the step that began
+     * last. Only kernels with packed arguments report it (launch_reports_begin). */
+    ocl_buffer *begun;
+    int32_t step; /* from 1 on: the number of the step */
+} launch_reports;
+
+#define BEGUN_WORDS 2
+
+/* Returns whether the step reports that it has begun. */
+static inline bool launch_reports_begin(const step *s)
+{
+    return s->kind == STEP_KERNEL && s->kernel.packed != NULL;
+}
+
+/* Sets the arguments of a kernel step. */
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
-                           ocl_buffer *fault, int32_t fault_node);
+                           const launch_reports *reports);
 /* Sets the random key of the next launch of a step that draws random numbers; `number` must be
  * unique to the launch. */
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);

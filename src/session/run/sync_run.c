@@ -298,7 +298,7 @@ clg_status run_enqueue(run_state *r)
 {
     frame *f = r->session->frame;
     f->is_cancellable = r->session->token || r->session->exec->options.limits.max_run_ms;
-    f->queued_ns = f->longest_ns = 0.0;
+    f->queued_ns = f->estimated_ns = f->longest_ns = 0.0;
     f->longest_node = NODE_NONE;
     const clg_status status = enqueue_all(r);
     ocl_queue_set_tag(f->queue, UINT32_MAX);

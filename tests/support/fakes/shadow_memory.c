@@ -25,17 +25,6 @@ void shadow_add(shadow *s, place_kind kind, uint32_t index, size_t n_bytes)
     s->spaces[s->n_spaces++] = made;
 }
 
-void shadow_start_segment(shadow *s, const plan_segment *segment)
-{
-    s->segment = segment;
-    s->step = s->window = 0;
-    for (size_t i = 0; i < s->n_spaces; i++) {
-        const size_t n = s->spaces[i].n_bytes * sizeof(uint32_t);
-        memset(s->spaces[i].writers, 0, n);
-        memset(s->spaces[i].readers, 0, n);
-    }
-}
-
 void shadow_free(shadow *s)
 {
     for (size_t i = 0; i < s->n_spaces; i++) {
@@ -59,6 +48,50 @@ static uint32_t steps_before(const shadow *s, size_t i)
     return first > 0
                ? before | 1u
                : before; /* the first step of a window is a fence, except in the first window */
+}
+
+/* Returns whether all steps of the window that begins with step `first`, from its step `at` on,
+ * start after all steps before `at`. */
+static bool is_border(const shadow *s, size_t first, uint32_t at)
+{
+    const uint32_t earlier = (1u << at) - 1;
+    for (size_t i = first + at; i < s->segment->n_steps && i < first + PLAN_WINDOW; i++)
+        if ((steps_before(s, i) & earlier) != earlier) return false;
+    return true;
+}
+
+/* Returns what n_level of step i must be. */
+static uint32_t level_of(const shadow *s, size_t i)
+{
+    const size_t first = i - i % PLAN_WINDOW;
+    const uint32_t at = (uint32_t)(i - first), earlier = (1u << at) - 1;
+    uint32_t end = at + 1;
+    if (!is_border(s, first, at)) return 0;
+    for (; end < PLAN_WINDOW && first + end < s->segment->n_steps && !is_border(s, first, end);)
+        end++;
+    for (uint32_t k = at; k < end; k++)
+        if (steps_before(s, first + k) & ~(earlier | 1u << k)) return 0;
+    return end - at;
+}
+
+static void check_levels(const shadow *s)
+{
+    for (size_t i = 0; i < s->segment->n_steps; i++)
+        if (s->segment->steps[i].n_level != level_of(s, i))
+            fail_msg("step %zu of segment %u: a level of %u, not %u", i, s->segment->depth,
+                     level_of(s, i), s->segment->steps[i].n_level);
+}
+
+void shadow_start_segment(shadow *s, const plan_segment *segment)
+{
+    s->segment = segment;
+    s->step = s->window = 0;
+    for (size_t i = 0; i < s->n_spaces; i++) {
+        const size_t n = s->spaces[i].n_bytes * sizeof(uint32_t);
+        memset(s->spaces[i].writers, 0, n);
+        memset(s->spaces[i].readers, 0, n);
+    }
+    check_levels(s);
 }
 
 static bool is_timed(const shadow *s) { return !s->is_untimed && s->step < s->segment->n_steps; }

@@ -107,10 +107,13 @@ TEST(program_text__joins_numbers)
     assert_int_equal(count(strbuf_data(&t), "__kernel void "), 1);
     assert_int_equal(count(strbuf_data(&t), "WORK_GROUP_SIZE(1, 1, 1)\n"
                                             "__kernel void one(__global void *b0, "
+                                            "__global volatile int *begun, "
                                             "const packed_args numbers)\n"),
                      1);
     assert_int_equal(count(strbuf_data(&t), "void called_one(int a, __global float *x, "), 1);
-    assert_int_equal(count(strbuf_data(&t), "{ long n[3]; }"), 1);
+    assert_int_equal(count(strbuf_data(&t), "{ long n[4]; }"), 1);
+    assert_int_equal(count(strbuf_data(&t), "const int step = (int)numbers.n[3];"), 1);
+    assert_int_equal(count(strbuf_data(&t), "if (begun && begun[1] != step) begun[1] = step;"), 1);
     assert_int_equal(count(strbuf_data(&t), "called_one((int)numbers.n[0], b0, numbers.n[1], "
                                             "as_float((int)numbers.n[2]));"),
                      1);

@@ -351,6 +351,8 @@ TEST_WITH(step__numbers_are_joined_where_groups_have_one_item, set_up, tear_down
                                      "#if A\n__kernel void k(int a)\n{\n}\n#else\n"
                                      "__kernel void k(int a)\n{\n__local int x;\n}\n#endif\n",
                                      1);
+    const step *short_body = numbers_step(b, "__kernel void k(int a) { f(a); }\n__local", 1);
+    const step *open = numbers_step(b, "__kernel void k(int a)\n{\n", 1);
     const step *other = numbers_step(b, "__kernel void other(int a)\n{\n}\n", 1);
     step *drawing = numbers_step(b, plain, 1), *local = numbers_step(b, plain, 1);
     step_arg_key(b, drawing, 1);
@@ -368,6 +370,8 @@ TEST_WITH(step__numbers_are_joined_where_groups_have_one_item, set_up, tear_down
     assert_string_equal(alone->kernel.packed, "ibllfbi");
     assert_ptr_equal(alone->kernel.packed, again->kernel.packed);
     assert_string_equal(packs->kernel.packed, "iiiii");
+    assert_string_equal(short_body->kernel.packed, "ibllfbi");
+    assert_null(open->kernel.packed);
     assert_null(grouped->kernel.packed);
     assert_null(sharing->kernel.packed);
     assert_null(mixed->kernel.packed);
