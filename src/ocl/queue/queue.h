@@ -39,15 +39,28 @@ typedef struct queue_command {
 /* Whether the kernel of spin_wait.c can be enqueued. */
 typedef enum spin_state { SPIN_UNKNOWN, SPIN_READY, SPIN_OFF } spin_state;
 
+#define SPIN_TRIAL_RUNS 4u
+
+/* The comparison of runs with spin_steps.c's kernel and without (spin_trial.c). */
+typedef struct spin_trial {
+    uint32_t n_runs; /* of this period, which begins with SPIN_TRIAL_RUNS of each kind in turn */
+    uint32_t n_hold; /* runs after these; 0: nothing was compared yet */
+    bool is_faster;  /* with the kernel */
+    bool is_timed;   /* spin_trial_begin was called for the run in progress */
+    uint64_t since_ns;
+    uint64_t time_ns[2][SPIN_TRIAL_RUNS]; /* of runs without, [0], and with the kernel, [1] */
+} spin_trial;
+
 /* The kernel that keeps a thread of the driver awake between runs (spin_wait.c). */
 typedef struct queue_spin {
     spin_state state;
-    uint32_t n_runs;         /* since wants_steps is set */
-    bool wants_steps;        /* ocl_queue_keeps_awake was called */
-    uint32_t n_quick;        /* runs in a row that followed the one before quickly */
-    bool has_begun;          /* spin_begin_work was called since the last wait */
-    uint64_t ended_ns;       /* when the last wait ended; 0: none has */
-    cl_command_queue handle; /* where the kernel is enqueued; NULL until it is needed */
+    uint32_t n_runs;  /* since wants_steps is set */
+    bool wants_steps; /* ocl_queue_keeps_awake was called */
+    spin_trial trial;
+    uint32_t n_quick;                    /* runs in a row that followed the one before quickly */
+    bool has_begun;                      /* spin_begin_work was called since the last wait */
+    uint64_t ended_ns;                   /* when the last wait ended; 0: none has */
+    cl_command_queue handle;             /* where the kernel is enqueued; NULL until it is needed */
     struct ocl_kernel *kernel, *between; /* the same, for spin_wait.c and spin_steps.c */
     ocl_buffer *words;
     cl_event last; /* of the last launch, unless it is known to have ended; guarded by the list */
@@ -130,6 +143,10 @@ void overlap_free(ocl_queue *q);
 clg_status spin_create(ocl_queue *q);
 /* Creates the kernel for spin_steps.c, once there is that of spin_wait.c. */
 clg_status spin_steps_create(ocl_queue *q);
+/* Returns whether the run that begins now is to have the kernel; again for another part of it. */
+bool spin_trial_begin(spin_trial *t, uint64_t now_ns);
+/* Records the end of the run, if spin_trial_begin was called for it. */
+void spin_trial_end(spin_trial *t, uint64_t now_ns);
 /* Launches spin_wait.c's kernel, set to end immediately, as wide as spin_steps.c does. */
 clg_status spin_steps_introduce(ocl_queue *q);
 /* Makes the next launch of the kernel end immediately. */

@@ -83,6 +83,7 @@ clg_status ocl_queue_finish(ocl_queue *q)
     q->in_flight = q->waits_for_others = q->keeps_read = false;
     const uint64_t now_ns = time_now_ns();
     q->last_wait_ns = now_ns - since_ns;
+    spin_trial_end(&q->spin.trial, now_ns);
     spin_ended(q, now_ns);
     if (status == CLG_OK) order_settle(q);
     running_list_remove(q);
@@ -101,7 +102,9 @@ clg_status ocl_queue_wait_read(ocl_queue *q)
     if (cl.WaitForEvents(1, &q->watched) != CL_SUCCESS) return ocl_queue_finish(q);
     queue_unwatch(q);
     q->keeps_read = false;
-    q->last_wait_ns = time_now_ns() - since_ns;
+    const uint64_t now_ns = time_now_ns();
+    q->last_wait_ns = now_ns - since_ns;
+    spin_trial_end(&q->spin.trial, now_ns);
     if (q->place == GUARD_SHARED) running_list_add(q);
     queue_leave(q, false);
     return CLG_OK;

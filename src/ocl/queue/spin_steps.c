@@ -6,37 +6,44 @@
  * begins some 20 microseconds late on all threads but the one that ended the launch before. So
  * beside each launch the kernel of spin_wait.c is enqueued, with the same wait list and a group for
  * every other thread: a thread that finds no more groups of the launch takes one of the kernel's,
- * and spins until the next launch has begun, or for about SPIN_STEP_ROUNDS. Kernels with packed
+ * and spins until the next launch has begun, or for SPIN_STEP_ROUNDS. Kernels with packed
  * arguments write the number of their step to a word that the spinning ones read
  * (ocl/program_text.c).
+ *
+ * A spinning thread hinders where other programs leave the driver fewer processors than it has
+ * threads, so runs with the kernel and without are compared (spin_trial.c).
  *
  * OpenCL does not define what a kernel sees of memory that another one writes meanwhile, or which
  * of two launches begins first. Nothing depends on it: the kernel ends at the latest after its
  * rounds, and immediately where the word is not that of its launch.
  */
+#include "base/clock.h"
 #include "ocl/kernel.h"
 #include "ocl/queue/queue.h"
 
-/* Rounds of the kernel, of about 5 cycles each: 100 microseconds at 3 GHz. Longer waits are for
+/* Rounds of the kernel, of about 5 cycles each: 30 microseconds at 3 GHz. Longer waits are for
  * steps with few groups, in which a thread may as well sleep. */
-#define SPIN_STEP_ROUNDS 60000
+#define SPIN_STEP_ROUNDS 20000
 
 /* Time that the host waited for the last run from which on it is worth while. In shorter runs the
  * host still enqueues launches when the first ones end, and needs a processor itself. */
 #define SPIN_STEPS_WAIT_NS 500000u
-
-static size_t count_groups(const ocl_queue *q)
-{
-    return context_caps(q->context)->compute_units - 1;
-}
 
 bool ocl_queue_keeps_awake(ocl_queue *q)
 {
     queue_spin *s = &q->spin;
     if (s->state == SPIN_OFF || spin_is_off() || !overlap_gains(q)) return false;
     s->wants_steps = true;
-    return s->state == SPIN_READY && s->between && queue_works_alone(q) &&
-           (q->last_wait_ns >= SPIN_STEPS_WAIT_NS || spin_is_forced());
+    if (s->state != SPIN_READY || !s->between || !queue_works_alone(q)) return false;
+    if (spin_is_forced()) return true;
+    return q->last_wait_ns >= SPIN_STEPS_WAIT_NS && spin_trial_begin(&s->trial, time_now_ns());
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+static size_t count_groups(const ocl_queue *q)
+{
+    return context_caps(q->context)->compute_units - 1;
 }
 
 clg_status spin_steps_create(ocl_queue *q)

@@ -34,7 +34,8 @@ TEST(gemm__matmul_sizes)
         {128, 16, 8},
         {37, 101, 1031},
         {13, 777, 523},
-        {3, 450, 300}, /* one work-group computes all panels */
+        {19, 40, 1024}, /* rows of A share a set of the cache */
+        {3, 450, 300},  /* one work-group computes all panels */
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         gemm_check_matmul(CLG_FLOAT32, sizes[i][0], sizes[i][1], sizes[i][2], false, false);
