@@ -20,13 +20,13 @@ typedef struct bound_buffer {
 typedef struct launch_reports {
     ocl_buffer *fault; /* borrowed; NULL only for steps that cannot report faults, and for drafts */
     int32_t node;      /* reported with a fault */
-    /* Borrowed; NULL: not reported. BEGUN_WORDS ints: 0, and the number of the step that began
+    /* Borrowed; NULL: not reported. BEGUN_WORDS ints, first 0 and the number of the step that began
      * last. Only kernels with packed arguments report it (launch_reports_begin). */
     ocl_buffer *begun;
     int32_t step; /* from 1 on: the number of the step */
 } launch_reports;
 
-#define BEGUN_WORDS 2
+#define BEGUN_WORDS 32 /* two are used; no other data may be on their cache line */
 
 /* Returns whether the step reports that it has begun. */
 static inline bool launch_reports_begin(const step *s)
