@@ -68,9 +68,11 @@ static bool enqueue(ocl_queue *q, ocl_buffer *begun, int32_t number)
     queue_command c;
     const size_t global[3] = {count_groups(q), 1, 1}, local[3] = {1, 1, 1};
     const launch_form form = kernel_launch_form(s->between, 1, global, local);
-    if (context_has_quirk(q->context, QUIRK_WIDER_LAUNCH_CRASHES) &&
-        (q->place != GUARD_SHARED || !kernel_launch_is_known(s->between, &form)))
-        return true; /* later, perhaps */
+    if (context_has_quirk(q->context, QUIRK_WIDER_LAUNCH_CRASHES)) {
+        if (q->place != GUARD_SHARED) return true;
+        if (!kernel_launch_is_known(s->between, &form)) s->state = SPIN_UNKNOWN;
+        if (s->state == SPIN_UNKNOWN) return true; /* ocl_queue_run_ended makes it known again */
+    }
     overlap_begin(q, &c);
     if (ocl_kernel_set_buffer(s->between, 0, begun) != CLG_OK ||
         ocl_kernel_set_bytes(s->between, 1, sizeof number, &number) != CLG_OK ||

@@ -133,6 +133,28 @@ TEST(launches__are_not_accompanied_while_another_queue_works)
     clg_context_free(context);
 }
 
+/* On drivers of which the launch guard keeps a table, every launch is new after this. */
+static void forget_launches(void)
+{
+    const guard_place place = launch_guard_enter(NULL);
+    launch_guard_learn(NULL);
+    launch_guard_leave(place, true);
+}
+
+TEST(launches__are_accompanied_again_when_all_are_new_to_the_driver)
+{
+    ocl_spin_use(OCL_SPIN_ALWAYS);
+    clg_context *context = ocl_platforms_open_stored();
+    clg_session *s = open_session(context);
+    for (int i = 0; i < N_BEFORE + N_AFTER; i++) assert_ok(run(s));
+    forget_launches();
+    const uint64_t n = n_spins(context);
+    for (int i = 0; i < N_AFTER; i++) assert_ok(run(s));
+    assert_true(!gains(context) || n_spins(context) > n);
+    clg_session_free(s);
+    clg_context_free(context);
+}
+
 /* Each new number of rows plans again and may launch what the driver has not had, alone. */
 TEST(new_launches__run_beside_sessions_that_keep_threads_awake)
 {
