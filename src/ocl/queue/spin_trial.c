@@ -11,24 +11,27 @@
 #define MIN_HOLD 56u
 #define MAX_HOLD 1016u
 
-/* Returns the mean of the two middle ones of SPIN_TRIAL_RUNS (4) times. */
+/* Returns the mean of the two shortest times: what else the machine does only adds to a time. */
 static uint64_t typical_ns(const uint64_t *time_ns)
 {
-    uint64_t sum = 0, min = UINT64_MAX, max = 0;
+    uint64_t first = UINT64_MAX, second = UINT64_MAX;
     for (uint32_t i = 0; i < SPIN_TRIAL_RUNS; i++) {
-        sum += time_ns[i];
-        min = time_ns[i] < min ? time_ns[i] : min;
-        max = time_ns[i] > max ? time_ns[i] : max;
+        if (time_ns[i] < first) {
+            second = first;
+            first = time_ns[i];
+        } else if (time_ns[i] < second) {
+            second = time_ns[i];
+        }
     }
-    return (sum - min - max) / (SPIN_TRIAL_RUNS - 2);
+    return first + (second - first) / 2;
 }
 
-/* Chooses the kind of runs for the rest of the period: with the kernel if that saves a fiftieth.
+/* Chooses the kind of runs for the rest of the period: with the kernel if that saves a hundredth.
  * The rest is twice as long as the last one, unless the choice changes. */
 static void choose(spin_trial *t)
 {
     const uint64_t without_ns = typical_ns(t->time_ns[0]), with_ns = typical_ns(t->time_ns[1]);
-    const bool is_faster = with_ns < without_ns - without_ns / 50;
+    const bool is_faster = with_ns < without_ns - without_ns / 100;
     const bool is_same = t->n_hold > 0 && is_faster == t->is_faster;
     t->n_hold = !is_same ? MIN_HOLD : t->n_hold < MAX_HOLD / 2 ? 2 * t->n_hold : MAX_HOLD;
     t->is_faster = is_faster;

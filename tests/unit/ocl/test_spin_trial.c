@@ -31,8 +31,8 @@ TEST(trial__uses_what_is_faster)
     assert_int_equal(run(&t, 56, 1000, 900), 56);
     assert_int_equal(run(&t, 8, 1000, 2000), 4);
     assert_int_equal(run(&t, 56, 1000, 2000), 0);
-    assert_int_equal(run(&t, 8, 1000, 990), 4); /* not worth a processor */
-    assert_int_equal(run(&t, 56, 1000, 990), 0);
+    assert_int_equal(run(&t, 8, 1000, 995), 4); /* not worth a processor */
+    assert_int_equal(run(&t, 56, 1000, 995), 0);
 }
 
 TEST(trial__is_seldom_where_nothing_changes)
