@@ -167,6 +167,8 @@ typedef struct pointwise_layout {
     uint8_t pattern_of[POINTWISE_MAX_INPUTS];
 } pointwise_layout;
 
+/* Returns whether an instruction takes many operations for each element, such as exp. */
+bool pointwise_is_heavy(const pointwise_group *g);
 /* Writes the OpenCL C source of a group's kernel, which is called "pointwise". Its arguments, in
  * this order; idx is int, or long for large tensors:
  *   length of each dimension (idx)

@@ -320,19 +320,12 @@ static void emit_places(const pointwise_layout *l, const char *from, int rank, s
     }
 }
 
-static bool is_heavy(const pointwise_group *g)
-{
-    for (size_t i = 0; i < g->n_instructions; i++)
-        if (g->instructions[i].def->flags & POINTWISE_HEAVY) return true;
-    return false;
-}
-
 /* Emits the loop over the vectors of a row from `begin` on, and the rest of the row, which may be
  * less than a vector. Both are one loop where a second copy of the code costs more to compile than
  * it saves. */
 static void emit_vectors(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
-    const bool has_rest = !is_heavy(g);
+    const bool has_rest = !pointwise_is_heavy(g);
     strbuf_printf(out,
                   "            const idx end = min(begin + chunk, n%d);\n"
                   "            idx i = begin;\n",
@@ -435,6 +428,13 @@ void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, st
     else
         emit_single(g, layout, out_text);
     strbuf_append(out_text, "}\n");
+}
+
+bool pointwise_is_heavy(const pointwise_group *g)
+{
+    for (size_t i = 0; i < g->n_instructions; i++)
+        if (g->instructions[i].def->flags & POINTWISE_HEAVY) return true;
+    return false;
 }
 
 void pointwise_label(const pointwise_group *g, strbuf *out_text)

@@ -79,13 +79,6 @@ static pointwise_access classify(const launch *l, size_t pattern)
 
 /* ---- shape of the launch --------------------------------------------------------------------- */
 
-static bool is_heavy(const pointwise_group *g)
-{
-    for (size_t i = 0; i < g->n_instructions; i++)
-        if (g->instructions[i].def->flags & POINTWISE_HEAVY) return true;
-    return false;
-}
-
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
 /* Merges a last dimension of one vector, as channel-blocked layouts have it, with the dimension
@@ -120,7 +113,7 @@ static void plan_walk(const lower_context *c, const pointwise_group *g, launch *
         l->grid->rank == 1 || inner >= (simd ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
     for (size_t p = 0; p < l->layout.n_patterns; p++) l->layout.patterns[p] = classify(l, p);
     l->wide_index = grid_needs_64_bits(l->grid);
-    const int64_t chunk = is_heavy(g) ? SIMD_CHUNK_HEAVY : SIMD_CHUNK;
+    const int64_t chunk = pointwise_is_heavy(g) ? SIMD_CHUNK_HEAVY : SIMD_CHUNK;
     l->chunk = simd ? chunk : l->vec;
     l->block = simd ? at_least_one(chunk / at_least_one(inner)) : 1;
 }
