@@ -17,7 +17,10 @@ set(test_cache_dir "${PROJECT_BINARY_DIR}/test-cache")
 file(MAKE_DIRECTORY "${test_cache_dir}")
 set(CLG_TEST_MODELS "${PROJECT_SOURCE_DIR}/../shared/models" CACHE PATH
   "Folder of models with test data; tests that want it are skipped where it is not")
+# Optimised kernels, since what users run for long is to be tested. tests/api/runs/test_tiers.c and
+# tests/conformance/tiers.sh test the others.
 set(test_environment
+  "CLG_COMPILATION=optimized"
   "CLG_CACHE_DIR=${test_cache_dir}"
   "CLG_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
   "CLG_BUILD_DIR=${PROJECT_BINARY_DIR}"

@@ -72,6 +72,19 @@ typedef enum clg_selftest {
     CLG_SELFTEST_OFF = 2 /* also ignores the results of earlier tests */
 } clg_selftest;
 
+/* How kernels are compiled that the cache does not have. */
+typedef enum clg_compilation {
+    /* As $CLG_COMPILATION says: "tiered", "optimized" or "baseline"; else tiered. */
+    CLG_COMPILATION_DEFAULT = 0,
+    /* Where that pays, small kernels are first built without optimisation, for an early result.
+     * Optimised ones, with the same results to the bit, are compiled in the background from the
+     * first run on and replace them later; freeing the context waits for that. Elsewhere, and in
+     * clg_session_prepare, as CLG_COMPILATION_OPTIMIZED. */
+    CLG_COMPILATION_TIERED = 1,
+    CLG_COMPILATION_OPTIMIZED = 2, /* each kernel once, with optimisation, before its first use */
+    CLG_COMPILATION_BASELINE = 3   /* without optimisation: compiles faster, runs slower */
+} clg_compilation;
+
 typedef struct clg_context_options {
     size_t struct_size;
     const char *fallback; /* selector used when nothing matches; NULL: none */
@@ -95,10 +108,12 @@ typedef struct clg_context_options {
     /* Longest time of a launch, which systems limit where a GPU drives a display: longer ones are
      * divided, where possible. 0: 500 on GPUs, unlimited elsewhere; UINT32_MAX: unlimited. */
     uint32_t max_launch_ms;
+    clg_compilation compilation;
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0, 0     \
+        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0, 0,    \
+            CLG_COMPILATION_DEFAULT                                                                \
     }
 
 /* Opens the best device that matches selector. A selector, case-insensitive, is one of these (the

@@ -58,6 +58,12 @@ CLG_SELFTEST_DEFAULT = 0
 CLG_SELFTEST_ON = 1
 CLG_SELFTEST_OFF = 2
 
+# clg_compilation
+CLG_COMPILATION_DEFAULT = 0
+CLG_COMPILATION_TIERED = 1
+CLG_COMPILATION_OPTIMIZED = 2
+CLG_COMPILATION_BASELINE = 3
+
 # clg_generator_cache
 CLG_CACHE_AUTO = 0
 CLG_CACHE_GROWING = 1
@@ -243,6 +249,7 @@ class clg_context_options(Structure):
         ("compile_limit_s", c_uint32),
         ("compile_limit_mib", c_uint32),
         ("max_launch_ms", c_uint32),
+        ("compilation", c_int),
     ]
 
 

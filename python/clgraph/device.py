@@ -128,7 +128,9 @@ class Context:
     cache_dir: folder of compiled programs; "" keeps them in memory; None: $CLG_CACHE_DIR, else the
     user's. cpu_threads: compute units of a CPU device to use, 0: all. profiling: needed by
     `InferenceSession.profile`. selftest: None: as $CLG_SELFTEST says, else whether kernels are
-    tested before use. fallback: selector when nothing matches `device`.
+    tested before use. compilation: "tiered" (early results from kernels that are optimised later,
+    in the background), "optimized" or "baseline" (never optimised); None: $CLG_COMPILATION, else
+    "tiered". fallback: selector when nothing matches `device`.
     May be used by several threads.
     """
 
@@ -141,9 +143,10 @@ class Context:
         cpu_threads: int = 0,
         profiling: bool = False,
         selftest: Optional[bool] = None,
+        compilation: Optional[str] = None,
     ):
         selector = _selector(device)
-        options = _options(fallback, cache_dir, cpu_threads, profiling, selftest)
+        options = _options(fallback, cache_dir, cpu_threads, profiling, selftest, compilation)
 
         def work() -> Handle:
             out = ctypes.c_void_p()
@@ -165,11 +168,12 @@ class Context:
 
         context, device, queue: pyopencl objects or addresses (int) of cl_context, cl_device_id and
         an in-order cl_command_queue, which the first session enqueues its commands in. options: as
-        in Context(): cache_dir, profiling, selftest. The objects are retained.
+        in Context(): cache_dir, profiling, selftest, compilation. The objects are retained.
         """
         self = cls.__new__(cls)
         struct = _options(None, options.pop("cache_dir", None), 0, options.pop("profiling", False),
-                          options.pop("selftest", None))  # fmt: skip
+                          options.pop("selftest", None),
+                          options.pop("compilation", None))  # fmt: skip
         if options:
             raise TypeError(f"unknown options: {', '.join(options)}")
         pointers = [int_ptr(context), int_ptr(device), None if queue is None else int_ptr(queue)]
@@ -243,6 +247,7 @@ def contexts(
     cpu_threads: int = 0,
     profiling: bool = False,
     selftest: Optional[bool] = None,
+    compilation: Optional[str] = None,
 ) -> ContextList:
     """Opens every device of a list: "all", or "gpu,cpu/0", in this order.
 
@@ -252,7 +257,7 @@ def contexts(
     entry matches nothing, and what Context raises for the first device that cannot be opened.
     """
     selector = _selector(device)
-    options = _options(fallback, cache_dir, cpu_threads, profiling, selftest)
+    options = _options(fallback, cache_dir, cpu_threads, profiling, selftest, compilation)
 
     def work() -> ContextList:
         array, n = ctypes.c_void_p(), ctypes.c_size_t()
@@ -280,9 +285,19 @@ def _selector(device):
     return None if selector is None else encode_name(selector, "a selector")
 
 
-def _options(fallback, cache_dir, cpu_threads, profiling, selftest):
+_COMPILATIONS = {
+    None: c.CLG_COMPILATION_DEFAULT,
+    "tiered": c.CLG_COMPILATION_TIERED,
+    "optimized": c.CLG_COMPILATION_OPTIMIZED,
+    "baseline": c.CLG_COMPILATION_BASELINE,
+}
+
+
+def _options(fallback, cache_dir, cpu_threads, profiling, selftest, compilation):
     if not isinstance(cpu_threads, int) or not 0 <= cpu_threads < 1 << 32:
         raise invalid("cpu_threads is an integer from 0 to 2**32 - 1")
+    if compilation not in _COMPILATIONS:
+        raise invalid('compilation is "tiered", "optimized" or "baseline"')
     return init(
         c.clg_context_options,
         fallback=None if fallback is None else encode_name(fallback, "a selector"),
@@ -292,6 +307,7 @@ def _options(fallback, cache_dir, cpu_threads, profiling, selftest):
         selftest=c.CLG_SELFTEST_DEFAULT
         if selftest is None
         else (c.CLG_SELFTEST_ON if selftest else c.CLG_SELFTEST_OFF),
+        compilation=_COMPILATIONS[compilation],
     )
 
 

@@ -19,6 +19,14 @@ static inline bool api_variable_is(const char *name, const char *word)
     return value && strcmp(value, word) == 0;
 }
 
+static inline clg_compilation api_compilation(clg_compilation given)
+{
+    if (given != CLG_COMPILATION_DEFAULT) return given;
+    if (api_variable_is("CLG_COMPILATION", "optimized")) return CLG_COMPILATION_OPTIMIZED;
+    if (api_variable_is("CLG_COMPILATION", "baseline")) return CLG_COMPILATION_BASELINE;
+    return CLG_COMPILATION_TIERED;
+}
+
 static inline ocl_context_options api_ocl_options(const clg_context_options *o)
 {
     return (ocl_context_options){.cache_dir = o->cache_dir,
@@ -26,7 +34,8 @@ static inline ocl_context_options api_ocl_options(const clg_context_options *o)
                                  .profiling = o->profiling,
                                  .compile_helper = o->compile_helper,
                                  .compile_limit_s = o->compile_limit_s,
-                                 .compile_limit_mib = o->compile_limit_mib};
+                                 .compile_limit_mib = o->compile_limit_mib,
+                                 .compilation = api_compilation(o->compilation)};
 }
 
 static inline context_settings api_context_settings(const clg_context_options *o)

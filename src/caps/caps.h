@@ -68,8 +68,9 @@ typedef enum quirk {
     QUIRK_SMALL_ARRAYS = 1u << 7,
     /* PoCL: parsing the declarations of built-in functions takes 0.15 s. */
     QUIRK_SLOW_DECLARATIONS = 1u << 8,
-    QUIRK_COSTLY_ARGUMENTS = 1u << 9,    /* PoCL: each argument adds to a launch's time */
-    QUIRK_FINISHED_QUEUE_USED = 1u << 10 /* PoCL: uses a queue after clFinish has returned */
+    QUIRK_COSTLY_ARGUMENTS = 1u << 9,     /* PoCL: each argument adds to a launch's time */
+    QUIRK_FINISHED_QUEUE_USED = 1u << 10, /* PoCL: uses a queue after clFinish has returned */
+    QUIRK_SLOW_OPTIMIZER = 1u << 11       /* PoCL: most of a build's time is optimisation */
 } device_quirk;
 
 /* Hardware instructions that multiply small matrices, used by cl/common/matrix_units.clh. */

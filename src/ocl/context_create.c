@@ -15,8 +15,10 @@
 
 static void destroy(ocl_context *ocl)
 {
+    tiers_finish(ocl);
     if (ocl->disk_cache && !ocl_context_is_lost(ocl)) ocl_programs_save(ocl);
     helper_pool_free(ocl->helpers);
+    tiers_deinit(&ocl->tiers);
     trial_table_deinit(&ocl->trials);
     program_table_deinit(&ocl->programs);
     if (atomic_load(&ocl->used_blas)) blas_forget_context(ocl_context_is_lost(ocl));
@@ -37,6 +39,8 @@ static ocl_context *allocate(const ocl_context_options *options, clg_status *out
     refcount_init(&ocl->references);
     ocl->destroy = destroy;
     ocl->profiling = options->profiling;
+    ocl->compilation = options->compilation == CLG_COMPILATION_DEFAULT ? CLG_COMPILATION_TIERED
+                                                                       : options->compilation;
     *out_status = mutex_init(&ocl->lock);
     if (*out_status != CLG_OK) {
         memory_free(ocl);
@@ -45,7 +49,11 @@ static ocl_context *allocate(const ocl_context_options *options, clg_status *out
     *out_status = program_table_init(&ocl->programs);
     if (*out_status != CLG_OK) goto no_programs;
     *out_status = trial_table_init(&ocl->trials);
+    if (*out_status != CLG_OK) goto no_trials;
+    *out_status = tiers_init(&ocl->tiers);
     if (*out_status == CLG_OK) return ocl;
+    trial_table_deinit(&ocl->trials);
+no_trials:
     program_table_deinit(&ocl->programs);
 no_programs:
     mutex_deinit(&ocl->lock);

@@ -35,7 +35,8 @@ typedef struct ocl_context_options {
     const char *compile_helper;
     uint32_t compile_limit_s;   /* time limit of one build in the helper; 0: the default */
     uint32_t compile_limit_mib; /* limit of the helper's resident memory; 0: the default */
-    bool bare;                  /* the helper's own context: no probes, no helper */
+    clg_compilation compilation;
+    bool bare; /* the helper's own context: no probes, no helper */
 } ocl_context_options;
 
 /* Creates a context on device device_index of ocl_enumerate and probes its capabilities (results
@@ -267,6 +268,20 @@ bool ocl_knows_refusals(ocl_context *ocl);
 /* Returns the number of kernels and CLBlast routines that this context has recorded as refused; it
  * never decreases. */
 size_t ocl_n_refusals(ocl_context *ocl);
+/* Sets *out_at_hand to whether the program of a ref is built, after loading it from the cache if it
+ * has an entry. */
+clg_status ocl_program_is_at_hand(ocl_context *ocl, const kernel_ref *ref, bool *out_at_hand);
+/* Returns how programs are built; never CLG_COMPILATION_DEFAULT. */
+clg_compilation ocl_compilation(const ocl_context *ocl);
+/* Returns whether new programs should be built without optimisation first (tiers.h): that was
+ * chosen, pays on this device, and a compile helper compiles the optimised ones. */
+bool ocl_builds_in_tiers(ocl_context *ocl);
+/* Goes on with optimising programs; to be called after a run. Starts compiling on another thread,
+ * or builds a compiled program here, for 20 ms. Errors are only logged. */
+void ocl_tiers_go_on(ocl_context *ocl);
+/* Returns a number that changes when optimised programs have become available: plans with baseline
+ * kernels should then be made again. */
+uint64_t ocl_tiers_epoch(ocl_context *ocl);
 /* Returns whether a compile helper compiles new programs: then ocl_launches_prepare compiles all of
  * them, and ocl_programs_build is not needed. */
 bool ocl_has_helper(ocl_context *ocl);

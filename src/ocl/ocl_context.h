@@ -11,6 +11,7 @@
 #include "ocl/helper/trial.h"
 #include "ocl/ocl.h"
 #include "ocl/program.h"
+#include "ocl/tiers.h"
 
 typedef struct helper_pool helper_pool;
 
@@ -45,6 +46,8 @@ struct ocl_context {
     program_table programs;
     helper_pool *helpers; /* NULL in the helper itself and on Oclgrind */
     trial_table trials;
+    clg_compilation compilation; /* not DEFAULT */
+    tier_queue tiers;
     atomic_bool used_blas;
     atomic_int parts_state; /* of part_probe.c: whether parts of launches work, once known */
     atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_spins, n_step_spins, n_blas_calls,

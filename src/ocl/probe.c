@@ -180,9 +180,9 @@ static clg_status write_source(const ocl_context *ocl, probe which, strbuf *out_
 
 static clg_status build(ocl_context *ocl, const strbuf *source, stage *s)
 {
+    const program_source text = {strbuf_data(source), source->size_bytes, false};
     cl_int code;
-    CLG_TRY(
-        program_compile(ocl, "probe", strbuf_data(source), source->size_bytes, true, &s->program));
+    CLG_TRY(program_compile(ocl, "probe", &text, true, &s->program));
     CLG_TRY(ocl_context_require(ocl));
     s->kernel = cl.CreateKernel(s->program, "probe", &code);
     return context_check(ocl, code, "clCreateKernel");

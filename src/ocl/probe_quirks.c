@@ -37,8 +37,8 @@ static clg_status build(ocl_context *ocl, const char *entry, cl_program *out_pro
     const kernel_ref ref = {.source = "quirk_probe", .entry = entry, .prelude = prelude};
     *out_program = NULL;
     CLG_TRY(program_text(&ref, &source));
-    clg_status status = program_compile(ocl, "quirk_probe", strbuf_data(&source), source.size_bytes,
-                                        true, out_program);
+    const program_source text = {strbuf_data(&source), source.size_bytes, false};
+    clg_status status = program_compile(ocl, "quirk_probe", &text, true, out_program);
     strbuf_deinit(&source);
     return status;
 }

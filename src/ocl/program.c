@@ -73,7 +73,7 @@ static bool load(ocl_context *ocl, ocl_program *p, const char *entry)
         MEMORY_RESERVE(p->forms, p->forms_capacity, (size_t)n_forms + 1) == CLG_OK) {
         const size_t prefix = prefix_size((size_t)n_forms);
         loaded = program_from_binary(ocl, p->name, entry, data + prefix, n_bytes - prefix,
-                                     &p->handle) == CLG_OK;
+                                     p->baseline, &p->handle) == CLG_OK;
         if (loaded) {
             memcpy(p->forms, data + sizeof n_forms, (size_t)n_forms * sizeof *p->forms);
             p->n_forms = p->n_stored_forms = (size_t)n_forms;
@@ -94,13 +94,15 @@ static clg_status read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_by
                               char **out_data, size_t *out_n_bytes)
 {
     cl_program fresh = NULL;
+    const program_source text = {p->source, p->source_bytes, p->baseline};
     *out_data = NULL;
     if (context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES)) { /* reading a binary compiles */
         CLG_TRY(trial_read_binary(ocl, p, prefix_bytes, out_data, out_n_bytes));
         if (*out_data) return CLG_OK;
     }
-    if (p->is_frozen && p->source)
-        CLG_TRY(program_compile(ocl, p->name, p->source, p->source_bytes, true, &fresh));
+    if (!p->handle)
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the compile helper does not read it");
+    if (p->is_frozen && p->source) CLG_TRY(program_compile(ocl, p->name, &text, true, &fresh));
     clg_status status =
         program_binary(ocl, fresh ? fresh : p->handle, prefix_bytes, out_data, out_n_bytes);
     if (fresh) (void)cl.ReleaseProgram(fresh);
@@ -130,11 +132,18 @@ static clg_status save(ocl_context *ocl, ocl_program *p, const uint64_t *forms, 
     return status;
 }
 
+/* Returns whether an optimised program will take p's place: then p is not worth storing. */
+static bool is_passing(const ocl_context *ocl, const ocl_program *p)
+{
+    return p->baseline && ocl->compilation != CLG_COMPILATION_BASELINE;
+}
+
 /* Copies p's launch configurations if its cache entry lacks some of them; else returns false. */
 static bool take_new_forms(ocl_context *ocl, ocl_program *p, uint64_t *forms, size_t *out_n)
 {
     mutex_lock(&ocl->programs.lock);
-    bool is_new = !p->building && p->handle && p->n_forms > p->n_stored_forms;
+    bool is_new = !p->building && (p->handle || p->is_tried) && !is_passing(ocl, p) &&
+                  p->n_forms > p->n_stored_forms;
     *out_n = p->n_forms;
     if (is_new) memcpy(forms, p->forms, p->n_forms * sizeof *forms);
     mutex_unlock(&ocl->programs.lock);
@@ -181,6 +190,15 @@ void program_note_form(ocl_context *ocl, ocl_program *p, uint64_t form)
         p->forms[p->n_forms++] = form;
         atomic_fetch_add(&ocl->programs.n_new_forms, 1);
     }
+    mutex_unlock(&ocl->programs.lock);
+}
+
+void program_note_trial(ocl_context *ocl, ocl_program *p, uint64_t form)
+{
+    program_note_form(ocl, p, FORM_COMPILED);
+    program_note_form(ocl, p, form);
+    mutex_lock(&ocl->programs.lock);
+    p->is_tried = true;
     mutex_unlock(&ocl->programs.lock);
 }
 
@@ -255,8 +273,8 @@ static bool build_from_helper(ocl_context *ocl, ocl_program *p, const char *entr
     char *binary;
     size_t n_bytes;
     if (!trial_take_binary(ocl, p, &binary, &n_bytes)) return false;
-    const bool built =
-        program_from_binary(ocl, p->name, entry, binary, n_bytes, &p->handle) == CLG_OK;
+    const bool built = program_from_binary(ocl, p->name, entry, binary, n_bytes, p->baseline,
+                                           &p->handle) == CLG_OK;
     memory_free(binary);
     return built;
 }
@@ -271,9 +289,10 @@ static void load_once(ocl_context *ocl, ocl_program *p, const char *entry)
 
 static clg_status build(ocl_context *ocl, ocl_program *p, const char *entry)
 {
+    const program_source text = {p->source, p->source_bytes, p->baseline};
     CLG_TRY(trial_of_build(ocl, p, entry));
     if (!build_from_helper(ocl, p, entry))
-        CLG_TRY(program_compile(ocl, p->name, p->source, p->source_bytes, false, &p->handle));
+        CLG_TRY(program_compile(ocl, p->name, &text, false, &p->handle));
     count(&ocl->n_compiled, 1);
     program_note_form(ocl, p, FORM_COMPILED);
     log_write(CLG_LOG_INFO, "compiled '%s' for '%s'", p->name, context_record(ocl)->name);
@@ -290,9 +309,10 @@ static void end_building(ocl_context *ocl, ocl_program *p)
     mutex_unlock(&ocl->programs.lock);
 }
 
-hash128 program_key(const ocl_context *ocl, const strbuf *source)
+hash128 program_key(const ocl_context *ocl, const strbuf *source, bool baseline)
 {
-    return context_key(ocl, program_options(ocl), strbuf_data(source), source->size_bytes);
+    return context_key(ocl, program_options(ocl, baseline), strbuf_data(source),
+                       source->size_bytes);
 }
 
 clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built)
@@ -301,7 +321,7 @@ clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_b
     program_table *t = &ocl->programs;
     *out_built = false;
     CLG_TRY(program_text(ref, &source));
-    const hash128 key = program_key(ocl, &source);
+    const hash128 key = program_key(ocl, &source, ref->baseline);
     strbuf_deinit(&source);
     mutex_lock(&t->lock);
     const size_t at = hash_map_get(&t->index, &key, sizeof key);
@@ -310,38 +330,75 @@ clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_b
     return CLG_OK;
 }
 
-/* Returns the program of a ref, loaded from the cache if it has an entry. Otherwise compiles it if
- * `builds`; else the program has no handle. */
-static clg_status get(ocl_context *ocl, const kernel_ref *ref, bool builds,
+/* What a program is requested by. */
+typedef struct wanted_program {
+    const char *name, *entry;
+    bool baseline;
+    bool builds; /* compile it where it is not cached; else it has no handle then */
+} wanted_program;
+
+/* Returns the program of a text, which may be taken; loaded from the cache if it has an entry. */
+static clg_status get(ocl_context *ocl, const wanted_program *wanted, strbuf *source,
                       ocl_program **out_program)
 {
-    strbuf source;
     bool must_build;
     *out_program = NULL;
-    CLG_TRY(program_text(ref, &source));
-    const hash128 key = program_key(ocl, &source);
-    clg_status status = find_or_claim(&ocl->programs, key, ref->source, out_program, &must_build);
+    const hash128 key = program_key(ocl, source, wanted->baseline);
+    clg_status status = find_or_claim(&ocl->programs, key, wanted->name, out_program, &must_build);
     if (status == CLG_OK && must_build) {
         ocl_program *p = *out_program;
-        status = keep_source(p, &source);
-        if (status == CLG_OK) load_once(ocl, p, ref->entry);
-        if (status == CLG_OK && builds && !p->handle) status = build(ocl, p, ref->entry);
-        if (builds) drop_source(ocl, p);
+        p->baseline = wanted->baseline;
+        status = keep_source(p, source);
+        if (status == CLG_OK) load_once(ocl, p, wanted->entry);
+        if (status == CLG_OK && wanted->builds && !p->handle) status = build(ocl, p, wanted->entry);
+        if (wanted->builds) drop_source(ocl, p);
         end_building(ocl, p);
     }
-    strbuf_deinit(&source);
     if (status != CLG_OK) *out_program = NULL;
+    return status;
+}
+
+static clg_status get_of_ref(ocl_context *ocl, const kernel_ref *ref, bool builds,
+                             ocl_program **out_program)
+{
+    strbuf source;
+    *out_program = NULL;
+    CLG_TRY(program_text(ref, &source));
+    const wanted_program wanted = {ref->source, ref->entry, ref->baseline, builds};
+    const clg_status status = get(ocl, &wanted, &source, out_program);
+    strbuf_deinit(&source);
     return status;
 }
 
 clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program)
 {
-    return get(ocl, ref, true, out_program);
+    return get_of_ref(ocl, ref, true, out_program);
 }
 
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program)
 {
-    return get(ocl, ref, false, out_program);
+    return get_of_ref(ocl, ref, false, out_program);
+}
+
+clg_status program_find_optimized(ocl_context *ocl, const ocl_program *p, const char *entry,
+                                  ocl_program **out_program)
+{
+    const wanted_program wanted = {p->name, entry, false, false};
+    strbuf source;
+    strbuf_init(&source, 0);
+    strbuf_append_bytes(&source, p->source, p->source_bytes);
+    const clg_status status =
+        source.status == CLG_OK ? get(ocl, &wanted, &source, out_program) : source.status;
+    strbuf_deinit(&source);
+    return status;
+}
+
+clg_status ocl_program_is_at_hand(ocl_context *ocl, const kernel_ref *ref, bool *out_at_hand)
+{
+    ocl_program *p;
+    CLG_TRY(program_find(ocl, ref, &p));
+    *out_at_hand = program_handle(ocl, p) != NULL;
+    return CLG_OK;
 }
 
 clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry)

@@ -29,6 +29,8 @@ typedef struct ocl_program {
     uint64_t serial; /* unique in the process */
     char *name;      /* of the ref that requested it first, such as "gemm_simd" */
     cl_program handle;
+    bool baseline;  /* built without optimisation */
+    bool is_tried;  /* compiled in the helper for its launch configurations (tiers.c) */
     bool building;  /* a thread builds it, others wait */
     bool searched;  /* looked up in the disk cache */
     bool is_frozen; /* its binary was read or loaded, and may lack later configurations (PoCL) */
@@ -63,12 +65,18 @@ void program_table_deinit(program_table *t);
 clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* As program_get, without compiling: the program has no handle when it is not cached. */
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
+/* As program_find, of the optimised program with the text of p, which has its source. */
+clg_status program_find_optimized(ocl_context *ocl, const ocl_program *p, const char *entry,
+                                  ocl_program **out_program);
 /* Returns the key of the program whose complete text is `source`. */
-hash128 program_key(const ocl_context *ocl, const struct strbuf *source);
+hash128 program_key(const ocl_context *ocl, const struct strbuf *source, bool baseline);
 /* Builds a program that program_find returned, unless it is built. */
 clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry);
 /* Returns whether the program of a ref is built already. */
 clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built);
+/* Records that a helper has compiled p for a launch in this configuration, and that p can be
+ * stored, although it is not built here. */
+void program_note_trial(ocl_context *ocl, ocl_program *p, uint64_t form);
 /* Writes p's binary to the cache if the cache entry lacks launch configurations of p. */
 void program_save(ocl_context *ocl, ocl_program *p);
 /* Returns whether this launch configuration is recorded for p: launched, or in the cache entry. */

@@ -256,6 +256,7 @@ void ocl_programs_save(ocl_context *ocl)
 void ocl_programs_save_when_settled(ocl_context *ocl)
 {
     program_table *t = &ocl->programs;
+    if (tiers_are_pending(ocl)) return; /* which stores them, too */
     const size_t n = atomic_load(&t->n_new_forms);
     if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_save(ocl);
 }
@@ -379,7 +380,7 @@ clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32
         local_size[i] = has_local ? (size_t)local[i] : 0;
     }
     CLG_TRY(program_text(ref, &source));
-    const hash128 key = program_key(ocl, &source);
+    const hash128 key = program_key(ocl, &source, ref->baseline);
     strbuf_deinit(&source);
     *out_refused = trial_has_failed(ocl, key, TRIAL_FORM_OF_BUILD) ||
                    trial_has_failed(ocl, key,

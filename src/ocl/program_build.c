@@ -94,6 +94,7 @@ static clg_status compile(ocl_context *ocl, const char *name, cl_uint n_texts, c
 }
 
 #define OPTIONS "-cl-std=CL1.2 -cl-mad-enable"
+#define UNOPTIMIZED " -cl-opt-disable"
 #define ROUNDED_DIVISION " -cl-fp32-correctly-rounded-divide-sqrt"
 /* Defines the include guard of clang's opencl-c.h, to omit its 18,000 lines of declarations; ours
  * replace them. Vector types and macros come from another file, which is still included. */
@@ -104,37 +105,53 @@ static bool rounds_division(const ocl_context *ocl)
     return context_record(ocl)->can_round_division && context_caps(ocl)->kind != CLG_DEVICE_CPU;
 }
 
-const char *program_options(const ocl_context *ocl)
+/* Oclgrind 21.10 does not know a function that clang leaves in the program without optimisation. */
+static bool may_be_unoptimized(const ocl_context *ocl)
 {
-    return rounds_division(ocl) ? OPTIONS ROUNDED_DIVISION : OPTIONS;
+    return context_caps(ocl)->family != PLATFORM_OCLGRIND;
 }
 
-static const char *options_without_declarations(const ocl_context *ocl)
+/* Returns the options of a build, without the declarations of built-in functions if no_declarations
+ * is set. */
+static const char *options(const ocl_context *ocl, bool baseline, bool no_declarations)
 {
-    return rounds_division(ocl) ? OPTIONS ROUNDED_DIVISION NO_DECLARATIONS
-                                : OPTIONS NO_DECLARATIONS;
+    static const char *const all[2][2][2] = {
+        {{OPTIONS, OPTIONS NO_DECLARATIONS},
+         {OPTIONS UNOPTIMIZED, OPTIONS UNOPTIMIZED NO_DECLARATIONS}},
+        {{OPTIONS ROUNDED_DIVISION, OPTIONS ROUNDED_DIVISION NO_DECLARATIONS},
+         {OPTIONS ROUNDED_DIVISION UNOPTIMIZED,
+          OPTIONS ROUNDED_DIVISION UNOPTIMIZED NO_DECLARATIONS}}};
+    return all[rounds_division(ocl)][baseline && may_be_unoptimized(ocl)][no_declarations];
 }
 
-clg_status program_compile(ocl_context *ocl, const char *name, const char *source,
-                           size_t source_bytes, bool quiet, cl_program *out_program)
+const char *program_options(const ocl_context *ocl, bool baseline)
+{
+    return options(ocl, baseline, false);
+}
+
+clg_status program_compile(ocl_context *ocl, const char *name, const program_source *source,
+                           bool quiet, cl_program *out_program)
 {
     *out_program = NULL;
     CLG_TRY(ocl_context_require(ocl));
     const kernel_source *builtins = kernel_source_common("builtins");
+    const char *text = source->text;
     if (builtins && context_has_quirk(ocl, QUIRK_SLOW_DECLARATIONS)) {
-        const char *texts[] = {builtins->text, source};
-        const size_t sizes[] = {builtins->text_bytes, source_bytes};
-        clg_status status = compile(ocl, name, 2, texts, sizes, options_without_declarations(ocl),
-                                    true, out_program);
+        const char *texts[] = {builtins->text, text};
+        const size_t sizes[] = {builtins->text_bytes, source->n_bytes};
+        clg_status status = compile(ocl, name, 2, texts, sizes,
+                                    options(ocl, source->baseline, true), true, out_program);
         if (status != CLG_ERROR_KERNEL_BUILD) return status;
         log_write(CLG_LOG_INFO, "kernel '%s' does not compile with " PROGRAM_OWN_DECLARATIONS,
                   name);
     }
-    return compile(ocl, name, 1, &source, &source_bytes, program_options(ocl), quiet, out_program);
+    return compile(ocl, name, 1, &text, &source->n_bytes, program_options(ocl, source->baseline),
+                   quiet, out_program);
 }
 
 clg_status program_from_binary(ocl_context *ocl, const char *name, const char *entry,
-                               const void *binary, size_t binary_bytes, cl_program *out_program)
+                               const void *binary, size_t binary_bytes, bool baseline,
+                               cl_program *out_program)
 {
     cl_int code, device_code = CL_SUCCESS;
     const unsigned char *bytes = binary;
@@ -144,7 +161,7 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
                                                    &bytes, &device_code, &code);
     if (code == CL_SUCCESS && device_code != CL_SUCCESS) code = device_code;
     clg_status status = context_check(ocl, code, "clCreateProgramWithBinary");
-    if (status == CLG_OK) status = build(ocl, handle, name, program_options(ocl), true);
+    if (status == CLG_OK) status = build(ocl, handle, name, program_options(ocl, baseline), true);
     if (status == CLG_OK) {
         /* Create a kernel, since some drivers parse a binary only then. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);

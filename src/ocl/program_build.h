@@ -12,7 +12,14 @@
  * infinities or signs of zero. Where a GPU can round float32 division and square root correctly, it
  * does: by default its division may be off by 2.5 ulp, which moves quotients near a tie of
  * QuantizeLinear to another integer (seen on NVIDIA). CPUs divide correctly without the option. */
-const char *program_options(const ocl_context *ocl);
+const char *program_options(const ocl_context *ocl, bool baseline);
+
+/* A program's text, and whether it is built without optimisation. */
+typedef struct program_source {
+    const char *text;
+    size_t n_bytes;
+    bool baseline;
+} program_source;
 
 /* Log text for a kernel that needs more than cl/common/builtins.clh declares
  * (QUIRK_SLOW_DECLARATIONS). */
@@ -20,12 +27,13 @@ const char *program_options(const ocl_context *ocl);
 
 /* Compiles source. When the compiler rejects it: KERNEL_BUILD with the first KiB of its output; the
  * log gets all of it, at debug level when quiet. */
-clg_status program_compile(ocl_context *ocl, const char *name, const char *source,
-                           size_t source_bytes, bool quiet, cl_program *out_program);
+clg_status program_compile(ocl_context *ocl, const char *name, const program_source *source,
+                           bool quiet, cl_program *out_program);
 /* Builds a program from a binary; fails when the driver rejects it or finds no kernel `entry` in
  * it. */
 clg_status program_from_binary(ocl_context *ocl, const char *name, const char *entry,
-                               const void *binary, size_t binary_bytes, cl_program *out_program);
+                               const void *binary, size_t binary_bytes, bool baseline,
+                               cl_program *out_program);
 /* Returns the binary for the context's device, after prefix_bytes that the caller fills; release it
  * with memory_free. */
 clg_status program_binary(ocl_context *ocl, cl_program handle, size_t prefix_bytes, char **out_data,

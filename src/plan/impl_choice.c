@@ -130,13 +130,17 @@ static clg_status validate(const plan_context *context, const lower_context *lc,
     return impl->refusal_text ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-clg_status plan_choose(const plan_context *context, const lower_context *lc, plan_choice *out)
+clg_status plan_choose(const plan_context *context, lower_context *lc, plan_choice *out)
 {
     for (;;) {
         bool passes = true;
         CLG_TRY(choose(context, lc, out));
         candidate *impl = last_taken(lc, out);
         if (!impl) return CLG_OK;
+        lc->baseline = false;
+        if (context->tiers.choose)
+            CLG_TRY(context->tiers.choose(context->tiers.self, impl, &lc->baseline));
+        candidate_set_baseline(impl, lc->baseline);
         if (context->compiler.compiles)
             CLG_TRY(context->compiler.compiles(context->compiler.self, impl, &passes));
         impl->crashes = !passes;

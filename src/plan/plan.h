@@ -222,6 +222,13 @@ typedef struct plan_compiler {
     clg_status (*compiles)(void *self, const candidate *impl, bool *out_compiles);
 } plan_compiler;
 
+/* Decides whether a candidate's kernels are built without optimisation first (tiers). choose may be
+ * NULL: then all are optimised. */
+typedef struct plan_tiers {
+    void *self;
+    clg_status (*choose)(void *self, const candidate *impl, bool *out_baseline);
+} plan_tiers;
+
 /* The result of a self-test. */
 typedef struct impl_check {
     bool passes;
@@ -263,6 +270,7 @@ typedef struct plan_context {
     size_t n_outputs;
     size_t n_required; /* outputs from this index on are omitted if they are not tensors */
     plan_owner owner;
+    plan_tiers tiers;
     impl_validator validator;
     plan_compiler compiler;
     /* kernel source texts that steps refer to; belongs to the owner, outlives the plans, grows in
@@ -340,7 +348,7 @@ bool plan_was_rejected(const lower_context *lc);
 clg_status plan_no_choice(const plan_context *context, const lower_context *lc);
 /* Chooses the candidate for a lowered node, as impl_choice.c describes. out->impl is NULL if there
  * is none. */
-clg_status plan_choose(const plan_context *context, const lower_context *lc, plan_choice *out);
+clg_status plan_choose(const plan_context *context, lower_context *lc, plan_choice *out);
 /* Returns whether the context's options allow a candidate and it is not rejected, which it is after
  * it failed to compile or failed its self-test. */
 bool plan_may_run(const plan_context *context, const candidate *impl);

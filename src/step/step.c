@@ -40,6 +40,24 @@ static const char *copy_text(step_builder *b, const char *string)
     return copy;
 }
 
+static void set_baseline(step *steps, bool baseline)
+{
+    for (step *s = steps; s; s = s->next) s->kernel.baseline = baseline;
+}
+
+void candidate_set_baseline(candidate *c, bool baseline)
+{
+    for (uint32_t i = 0; i < c->n_packings; i++) set_baseline(c->packings[i].steps, baseline);
+    set_baseline(c->steps, baseline);
+}
+
+double candidate_flops(const candidate *c)
+{
+    double sum = 0;
+    for (const step *s = c->steps; s; s = s->next) sum += s->flops;
+    return sum;
+}
+
 /* ---- candidates ------------------------------------------------------------------------------ */
 
 candidate *step_candidate(step_builder *b, const char *variant)

@@ -46,6 +46,9 @@ typedef struct kernel_ref {
     /* 0, or 1 + a dimension: the program is for launches of parts of an NDRange along that
      * dimension (cl/lowering/launch_part.clh). Lowering leaves it 0; launch_part_ref sets it. */
     uint32_t part;
+    /* The program is built without optimisation. Lowering leaves it false; candidate_set_baseline
+     * sets it. */
+    bool baseline;
 } kernel_ref;
 
 /* The kind of a kernel argument. */
@@ -179,6 +182,11 @@ typedef struct candidate {
     double tiling_cost;
     struct candidate *next;
 } candidate;
+
+/* Has the kernels of a candidate's steps and packings built without optimisation, or with it. */
+void candidate_set_baseline(candidate *c, bool baseline);
+/* Returns the multiply-adds and other operations of a candidate's steps, as counted. */
+double candidate_flops(const candidate *c);
 
 /* ---- texts of kernels --------------------------------------------------------------------------
  * A collection that keeps each kernel text once, since steps of many plans use equal ones. Texts

@@ -298,6 +298,7 @@ static int run_command(const command *c, int argc, char **argv)
 {
     options o;
     int code = options_parse(&o, c->name, c->groups | OPTIONS_ALL, argc, argv);
+    o.shows_early = c->run == cmd_run || c->run == cmd_generate;
     output_setup(o.quiet);
     interrupt_setup(o.json, o.quiet);
     setup_log(&o);

@@ -169,6 +169,7 @@ struct context_options {
     std::uint32_t compile_limit_s = 0;
     std::uint32_t compile_limit_mib = 0;
     std::uint32_t max_launch_ms = 0;
+    clg_compilation compilation = CLG_COMPILATION_DEFAULT;
 
     /* The C struct, which points into this object. */
     clg_context_options c_struct() const noexcept
@@ -183,6 +184,7 @@ struct context_options {
         c.compile_limit_s = compile_limit_s;
         c.compile_limit_mib = compile_limit_mib;
         c.max_launch_ms = max_launch_ms;
+        c.compilation = compilation;
         return c;
     }
 };

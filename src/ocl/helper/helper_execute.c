@@ -191,12 +191,14 @@ static clg_status find_program(trial *t)
 {
     const helper_request *r = t->request;
     helper_device *d = t->device;
+    const program_source text = {r->source, r->source_bytes, r->baseline};
+    const uint32_t how[2] = {r->quirks, r->baseline};
     const hash128 parts[2] = {hash128_bytes(r->source, r->source_bytes),
-                              hash128_bytes(&r->quirks, sizeof r->quirks)};
+                              hash128_bytes(how, sizeof how)};
     const hash128 key = hash128_bytes(parts, sizeof parts);
     if (!d->last_program || !hash128_equal(d->last_text, key) || !r->has_launch) {
         cl_program program;
-        CLG_TRY(program_compile(t->ocl, r->name, r->source, r->source_bytes, true, &program));
+        CLG_TRY(program_compile(t->ocl, r->name, &text, true, &program));
         if (d->last_program) (void)cl.ReleaseProgram(d->last_program);
         d->last_program = program;
         d->last_text = key;

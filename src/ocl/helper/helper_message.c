@@ -99,6 +99,7 @@ void helper_write_request(strbuf *t, const helper_request *request)
     put_string(t, request->name);
     put_string(t, request->entry);
     put_bytes(t, request->source, request->source_bytes);
+    put_u64(t, request->baseline);
     put_u64(t, request->has_launch);
     put_u64(t, l->n_dims);
     put_u64(t, l->has_local);
@@ -242,6 +243,7 @@ bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_r
     r->name = get_string(&c);
     r->entry = get_string(&c);
     r->source = get_bytes(&c, &r->source_bytes);
+    r->baseline = get_flag(&c);
     r->has_launch = get_flag(&c);
     l->n_dims = (uint32_t)get_u64(&c);
     l->has_local = get_flag(&c);
@@ -263,6 +265,12 @@ bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_r
     if (r->args.items && is_whole(&c)) return true;
     memory_free(r->args.items);
     return false;
+}
+
+bool helper_read_message(const char *message, size_t n_bytes, helper_request *out_request)
+{
+    const size_t head = sizeof(uint32_t);
+    return n_bytes >= head && helper_read_request(message + head, n_bytes - head, out_request);
 }
 
 static clg_status copy_bytes(const char *data, size_t n_bytes, char **out_copy)

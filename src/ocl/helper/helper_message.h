@@ -18,7 +18,7 @@
 /* Versions of the message format and of the library. The library's is included since both processes
  * must compile the same kernel sources. */
 #define HELPER_VERSION                                                                             \
-    "messages 3, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
+    "messages 4, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
         CLG_VERSION_MINOR) "." HELPER_TEXT_OF(CLG_VERSION_PATCH)
 #define HELPER_MESSAGE_MAX_BYTES ((size_t)512 << 20)
 
@@ -51,6 +51,7 @@ typedef struct helper_request {
     const char *name, *entry; /* name of the program, for messages; name of the kernel */
     const char *source;
     size_t source_bytes;
+    bool baseline; /* build it without optimisation */
     bool has_launch;
     helper_launch launch;
     kernel_args args;
@@ -106,6 +107,8 @@ void helper_write_reply(strbuf *t, const helper_reply *reply);
  * kernel_args_deinit). */
 bool helper_read_hello(const char *data, size_t n_bytes, helper_hello *out_hello);
 bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_request);
+/* As helper_read_request, of a whole message with its size. */
+bool helper_read_message(const char *message, size_t n_bytes, helper_request *out_request);
 /* Returns n_limits of a request, or 1 if it is 0, without parsing the rest. */
 uint32_t helper_read_n_limits(const char *data, size_t n_bytes);
 clg_status helper_read_reply(const char *data, size_t n_bytes, helper_reply *out_reply);

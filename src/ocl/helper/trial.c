@@ -345,6 +345,7 @@ static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
             reply.binary = NULL;
         }
         mutex_unlock(&ocl->trials.lock);
+        if (request->baseline && request->has_launch) tiers_note(ocl, p, form, request);
     }
     helper_reply_deinit(&reply);
     return status;
@@ -362,6 +363,7 @@ clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry)
                                     .entry = entry,
                                     .source = p->source,
                                     .source_bytes = p->source_bytes,
+                                    .baseline = p->baseline,
                                     .content_arg = HELPER_NO_ARG,
                                     .wants_binary = wants_binary(ocl, p)};
     return try_program(ocl, p, TRIAL_FORM_OF_BUILD, &request, NULL, NULL);
@@ -377,12 +379,21 @@ clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const 
                               .entry = k->entry,
                               .source = p->source,
                               .source_bytes = p->source_bytes,
+                              .baseline = p->baseline,
                               .has_launch = true,
                               .args = k->args,
                               .content_arg = HELPER_NO_ARG,
                               .wants_binary = wants_binary(k->context, p)};
     describe_launch(&request.launch, n_dims, offset, global, local);
     return try_program(k->context, p, form, &request, keep_waiting, user);
+}
+
+clg_status trial_of_request(ocl_context *ocl, ocl_program *p, uint64_t form,
+                            const helper_request *request)
+{
+    return helper_is_on(ocl)
+               ? try_program(ocl, p, form, request, NULL, NULL)
+               : error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "there is no compile helper");
 }
 
 bool trial_take_binary(ocl_context *ocl, ocl_program *p, char **out_binary,
@@ -422,6 +433,7 @@ clg_status trial_read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_byt
                                     .entry = "",
                                     .source = p->source,
                                     .source_bytes = p->source_bytes,
+                                    .baseline = p->baseline,
                                     .content_arg = HELPER_NO_ARG,
                                     .wants_binary = true};
     helper_reply reply;

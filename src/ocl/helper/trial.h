@@ -12,6 +12,8 @@
 #include "base/process.h"
 #include "ocl/program.h"
 
+struct helper_request;
+
 /* The value of form that denotes the build of a program without a launch. */
 #define TRIAL_FORM_OF_BUILD 0
 
@@ -39,6 +41,10 @@ clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry);
 clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *offset,
                            const size_t *global, const size_t *local,
                            process_keep_waiting keep_waiting, void *user);
+/* Tests a launch of p as a request describes it, which was made for another program of the same
+ * text. Returns errors as trial_of_build does. */
+clg_status trial_of_request(ocl_context *ocl, ocl_program *p, uint64_t form,
+                            const struct helper_request *request);
 /* Tests a GEMM of CLBlast in the helper, which computes a small one that launches the same kernels
  * (trial_gemm.c); call it before the GEMM runs here, since CLBlast compiles its own kernels.
  * Returns KERNEL_BUILD when the driver's compiler rejects them or crashes, and CLG_OK also where no

@@ -122,6 +122,7 @@ typedef struct lower_context {
     const device_caps *caps;
     clg_kernel_class kernel_class; /* simd or simt */
     lower_caution caution;
+    bool baseline; /* the candidate in question is built without optimisation */
     arena *memory;
     step_texts *texts;  /* keeps generated kernel sources; NULL: the arena does */
     step_builder build; /* receives the candidates */

@@ -107,7 +107,9 @@ clg_status exec_make_dry_plan(session_exec *e, const plan_context *context, exec
                               uint64_t *out_packed_bytes, plan **out_plan)
 {
     ahead a = {.exec = e, .wanted = wanted};
-    const clg_status status = plan_dry(&a, context, out_plan);
+    plan_context c = *context;
+    c.tiers.choose = NULL; /* it would load programs, which take memory */
+    const clg_status status = plan_dry(&a, &c, out_plan);
     if (out_packed_bytes) *out_packed_bytes = a.packed_bytes;
     hash_map_deinit(&a.packed_keys);
     memory_free(a.packed);
@@ -267,7 +269,7 @@ static clg_status compile(ahead *a, const plan *p)
 
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
 {
-    ahead a = {.exec = e, .wanted = {inputs, NULL}};
+    ahead a = {.exec = e, .wanted = {inputs, NULL, e->is_preparing}};
     plan *p = NULL;
     clg_status status = plan_dry(&a, &e->planning, &p);
     if (status == CLG_OK && p) status = compile(&a, p);

@@ -204,6 +204,7 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
         .owner = {e, exec_pack},
         .device = e->context->info.name,
         .driver = e->context->info.driver,
+        .tiers = exec_tiers(e),
         .validator = {e, e->context->trusting ? NULL : check_impl},
         .compiler = {e->context, context_compiles},
         .texts = &e->texts,
@@ -449,6 +450,7 @@ clg_status exec_plan(session_exec *e, exec_request wanted, plan **out_plan)
     *out_plan = NULL;
     const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     mutex_lock(&e->plan_lock);
+    exec_advance_tiers(e, wanted);
     plan *p = find_plan(e, wanted);
     if (!p) {
         status = make_plan(e, wanted, &p);
@@ -487,9 +489,8 @@ clg_status exec_plan_dry(session_exec *e, exec_request wanted, plan **out_plan)
     return status;
 }
 
-void exec_forget_plans(session_exec *e)
+void exec_drop_plans(session_exec *e)
 {
-    mutex_lock(&e->plan_lock);
     while (e->plans) {
         plan *old = e->plans;
         e->plans = old->next;
@@ -497,6 +498,12 @@ void exec_forget_plans(session_exec *e)
     }
     e->n_plans = 0;
     plan_memo_clear(e->planning.memo);
+}
+
+void exec_forget_plans(session_exec *e)
+{
+    mutex_lock(&e->plan_lock);
+    exec_drop_plans(e);
     mutex_unlock(&e->plan_lock);
 }
 

@@ -77,6 +77,12 @@ typedef struct session_exec {
     /* candidates that passed their self-tests, by selftest_variant_addresses of texts in `texts`;
      * guarded as planning is */
     hash_map passed;
+    /* Tiers (exec_tiers.c), guarded as planning is: whether a plan has kernels that are not
+     * optimised yet; the epoch before the first of these (ocl_tiers_epoch); whether the plan being
+     * made must not have any. */
+    bool has_baseline;
+    uint64_t tiers_epoch;
+    bool is_preparing;
 
     mutex build_lock;
     exec_build_state build;
@@ -116,6 +122,7 @@ void exec_free(session_exec *e);
 typedef struct exec_request {
     const value_fact *inputs;
     const uint32_t *in_place;
+    bool is_preparation; /* all kernels are to be optimised */
 } exec_request;
 
 /* Sets *out_plan to a reference to the plan for a request, or to NULL with CLG_OK if the elements
@@ -144,6 +151,13 @@ clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);
 /* Drops the cached plans, because a kernel of one cannot be compiled: later runs plan again. Plans
  * in use stay valid. */
 void exec_forget_plans(session_exec *e);
+/* As exec_forget_plans; call with plan_lock held. */
+void exec_drop_plans(session_exec *e);
+/* Returns how plans of e choose kernels that are not optimised (exec_tiers.c). */
+plan_tiers exec_tiers(session_exec *e);
+/* Drops the cached plans if optimised kernels can take the place of some of theirs, or must for a
+ * preparation. Call with plan_lock held, before a plan is looked for. */
+void exec_advance_tiers(session_exec *e, exec_request wanted);
 /* Sets *out_child to a reference to the child of a segment for these tensors of its reads. */
 clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);

@@ -187,7 +187,7 @@ clg_status run_find_plan(run_state *r)
             if (!r->facts[i].known &&
                 (r->facts[i].dtype == CLG_STRING || exec_needs_content(s->exec, i)))
                 CLG_TRY(know_content(r, i));
-        const exec_request wanted = {r->facts, r->in_place};
+        const exec_request wanted = {r->facts, r->in_place, r->mode == RUN_ON_ZEROS};
         CLG_TRY((r->is_dry ? exec_plan_dry : exec_plan)(s->exec, wanted, &r->plan));
     }
     return r->plan ? CLG_OK

@@ -111,6 +111,7 @@ clg_status session_conclude(enqueued_run *r, bool leaves_rest)
     if (status == CLG_OK) {
         frame_finished(r->state.session->frame, r->state.prepared);
         ocl_queue_run_ended(r->queue);
+        ocl_tiers_go_on(r->state.session->exec->context->ocl);
     }
     return conclude(r, status);
 }

@@ -11,12 +11,13 @@
 
 typedef struct kernel_key {
     const void *source, *entry, *prelude, *body, *packed;
-    size_t part;
+    uint32_t part, baseline;
 } kernel_key;
 
 static inline kernel_key kernel_key_of(const kernel_ref *ref)
 {
-    return (kernel_key){ref->source, ref->entry, ref->prelude, ref->body, ref->packed, ref->part};
+    return (kernel_key){ref->source, ref->entry, ref->prelude, ref->body,
+                        ref->packed, ref->part,  ref->baseline};
 }
 
 #endif

@@ -405,6 +405,7 @@ static clg_status run_repeatedly(clg_session *s, run_mode mode)
     if (status == CLG_OK && mode == RUN_FOR_REAL) {
         ocl_queue_run_ended(s->frame->queue);
         ocl_programs_save_when_settled(ocl);
+        ocl_tiers_go_on(ocl);
     }
     return status;
 }

@@ -114,9 +114,10 @@ static clg_status skip_too_large(const selftest_case *row, clg_status status)
 static clg_status report_case(report *r, const selftest_case *row, clg_dtype dtype,
                               clg_kernel_class kernel_class, bool all, selftest_problem *p)
 {
+    const lower_context as = {.kernel_class = kernel_class};
     size_t n_impls = 0;
     clg_status status = selftest_from_case(row, dtype, p);
-    if (status == CLG_OK) status = selftest_lower(r->context, kernel_class, LOWER_AS_USUAL, p);
+    if (status == CLG_OK) status = selftest_lower(r->context, &as, p);
     if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE ||
         status == CLG_ERROR_UNSUPPORTED_DEVICE)
         return CLG_OK;

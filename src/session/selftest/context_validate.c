@@ -174,7 +174,7 @@ static clg_status try_problem(device_context *context, const lower_context *lc,
                               selftest_result *out_result, bool *out_tested)
 {
     bool same;
-    clg_status status = selftest_lower(context, lc->kernel_class, lc->caution, p);
+    clg_status status = selftest_lower(context, lc, p);
     if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
     if (status != CLG_OK) return skip(lc, error_text());
     const candidate *small = p->lc.is_view ? NULL : impl_named(p, impl->variant);

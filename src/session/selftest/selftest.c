@@ -27,9 +27,10 @@ int selftest_size_class(const gemm_problem *g)
 void selftest_add_step(const step *s, strbuf *out)
 {
     if (s->kind == STEP_KERNEL) {
-        strbuf_printf(out, "%s %s %u %llu %llu %llu ", s->kernel.source, s->kernel.entry,
+        strbuf_printf(out, "%s %s %u %llu %llu %llu %s", s->kernel.source, s->kernel.entry,
                       (unsigned)s->n_dims, (unsigned long long)s->local[0],
-                      (unsigned long long)s->local[1], (unsigned long long)s->local[2]);
+                      (unsigned long long)s->local[1], (unsigned long long)s->local[2],
+                      s->kernel.baseline ? "baseline " : "");
         /* texts of kilobytes, which printf copies byte by byte */
         const char *texts[] = {s->kernel.packed, s->kernel.prelude, s->kernel.body};
         for (int i = 0; i < 3; i++) {
@@ -54,8 +55,8 @@ bool selftest_repeats(const step *before, const step *s)
     const kernel_ref *a = &before->kernel, *b = &s->kernel;
     return same_text(a->source, b->source) && same_text(a->entry, b->entry) &&
            same_text(a->packed, b->packed) && same_text(a->prelude, b->prelude) &&
-           same_text(a->body, b->body) && before->n_dims == s->n_dims &&
-           memcmp(before->local, s->local, sizeof s->local) == 0;
+           same_text(a->body, b->body) && a->baseline == b->baseline &&
+           before->n_dims == s->n_dims && memcmp(before->local, s->local, sizeof s->local) == 0;
 }
 
 static void add_steps(const step *steps, strbuf *out)
@@ -83,7 +84,7 @@ static void add_addresses(const step *s, strbuf *out)
         const void *texts[] = {s->kernel.source, s->kernel.entry, s->kernel.packed,
                                s->kernel.prelude, s->kernel.body};
         for (int i = 0; i < 5; i++) words[1 + i] = (uint64_t)(uintptr_t)texts[i];
-        words[6] = s->n_dims;
+        words[6] = s->n_dims | (uint64_t)s->kernel.baseline << 32;
         for (int d = 0; d < 3; d++) words[7 + d] = s->local[d];
     } else if (s->kind == STEP_BLAS_GEMM) {
         const gemm_problem *g = &s->gemm;
@@ -138,8 +139,8 @@ static clg_status infer_outputs(selftest_problem *p)
     return CLG_OK;
 }
 
-clg_status selftest_lower(const device_context *context, clg_kernel_class kernel_class,
-                          lower_caution caution, selftest_problem *p)
+clg_status selftest_lower(const device_context *context, const lower_context *as,
+                          selftest_problem *p)
 {
     CLG_TRY(infer_outputs(p));
     p->lc = (lower_context){.node = &p->node,
@@ -149,10 +150,14 @@ clg_status selftest_lower(const device_context *context, clg_kernel_class kernel
                             .n_inputs = p->node.n_inputs,
                             .n_outputs = p->node.n_outputs,
                             .caps = ocl_context_caps(context->ocl),
-                            .kernel_class = kernel_class,
-                            .caution = caution,
+                            .kernel_class = as->kernel_class,
+                            .caution = as->caution,
+                            .baseline = as->baseline,
                             .memory = &p->memory};
-    return ops_lower_node(&p->lc);
+    CLG_TRY(ops_lower_node(&p->lc));
+    for (candidate *c = p->lc.build.candidates; c; c = c->next)
+        candidate_set_baseline(c, as->baseline);
+    return CLG_OK;
 }
 
 void selftest_set_op(selftest_problem *p, const selftest_op *op)

@@ -78,10 +78,11 @@ typedef struct selftest_result {
 
 /* Sets how p is tested, and the range of its elements. */
 void selftest_set_op(selftest_problem *p, const selftest_op *op);
-/* Infers the outputs of p's node and lowers the node; its inputs and attributes must be set.
- * Returns NOT_FOUND where a shape depends on elements that are not known. */
-clg_status selftest_lower(const device_context *context, clg_kernel_class kernel_class,
-                          lower_caution caution, selftest_problem *p);
+/* Infers the outputs of p's node and lowers the node, with kernels of the class, caution and
+ * optimisation of `as`; its inputs and attributes must be set. Returns NOT_FOUND where a shape
+ * depends on elements that are not known. */
+clg_status selftest_lower(const device_context *context, const lower_context *as,
+                          selftest_problem *p);
 /* Computes the problem with one of its implementations and compares. Batched GEMMs of CLBlast are
  * tested without and with offsets. An error status means that the device or memory failed, not that
  * the result is wrong; NOT_FOUND, that the reference does not cover the node. */

@@ -72,7 +72,7 @@ static clg_status try_problem(device_context *context, const lower_context *lc,
                               const selftest_part *part, selftest_problem *p, const strbuf *kernels,
                               selftest_result *out_result, bool *out_tested)
 {
-    const clg_status lowered = selftest_lower(context, lc->kernel_class, lc->caution, p);
+    const clg_status lowered = selftest_lower(context, lc, p);
     if (lowered != CLG_OK) return lowered == CLG_ERROR_OUT_OF_HOST_MEMORY ? lowered : CLG_OK;
     for (const candidate *impl = p->lc.build.candidates; impl; impl = impl->next) {
         strbuf own;

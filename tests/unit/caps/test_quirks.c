@@ -55,9 +55,11 @@ TEST(quirks__fit_the_recorded_devices)
         {&recorded_rtx3080, "fill-breaks-at-2gb"},
         {&recorded_h100, "fill-breaks-at-2gb"},
         {&recorded_pocl_xeon,
-         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations" ON_X86},
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations,"
+         "slow-optimizer" ON_X86},
         {&recorded_pocl_ryzen,
-         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations" ON_X86},
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations,"
+         "slow-optimizer" ON_X86},
         {&recorded_pocl_5900x,
          "binaries-crash,global-size-recompiles,slow-declarations" ON_X86 ",finished-queue-used"},
         {&recorded_pocl_cuda, "binaries-crash,finished-queue-used"},

@@ -125,7 +125,7 @@ static void end(fixture *f)
     op_case_end(&f->k);
 }
 
-static const char *taken(const fixture *f, plan_choice *out)
+static const char *taken(fixture *f, plan_choice *out)
 {
     assert_ok(plan_choose(&f->c, &f->lc, out));
     return out->impl->variant;

@@ -67,6 +67,8 @@ static int context_options(const options *o, bool profiling, clg_context_options
     *out_options = (clg_context_options)CLG_CONTEXT_OPTIONS_INIT;
     out_options->cpu_threads = (uint32_t)o->cpu_threads;
     out_options->profiling = profiling;
+    if (!o->shows_early && !getenv("CLG_COMPILATION"))
+        out_options->compilation = CLG_COMPILATION_OPTIMIZED;
     if (o->cpu_threads > UINT32_MAX) return fail_usage("--cpu-threads is too large");
     return read_launch_limit(o->max_launch_ms, &out_options->max_launch_ms);
 }

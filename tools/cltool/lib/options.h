@@ -22,6 +22,7 @@ typedef struct options {
     const char *precision, *kernels;
     text_list keep_fp32, disabled_passes, preferred_impls;
     bool strict, no_blas, read_files;
+    bool shows_early; /* of the command: the first result matters more than the whole time */
     size_t cpu_threads;
     const char *max_launch_ms, *split;
     clg_limits limits; /* of models; all zeros: not given */
