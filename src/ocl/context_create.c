@@ -10,6 +10,7 @@
 #include "ocl/helper/helper.h"
 #include "ocl/ocl_context.h"
 #include "ocl/probe.h"
+#include "ocl/tiers.h"
 
 #define MAX_DEVICES 64 /* of a caller's cl_context */
 
@@ -18,7 +19,7 @@ static void destroy(ocl_context *ocl)
     tiers_finish(ocl);
     if (ocl->disk_cache && !ocl_context_is_lost(ocl)) ocl_programs_save(ocl);
     helper_pool_free(ocl->helpers);
-    tiers_deinit(&ocl->tiers);
+    tier_queue_deinit(&ocl->tiers);
     trial_table_deinit(&ocl->trials);
     program_table_deinit(&ocl->programs);
     if (atomic_load(&ocl->used_blas)) blas_forget_context(ocl_context_is_lost(ocl));
@@ -50,7 +51,7 @@ static ocl_context *allocate(const ocl_context_options *options, clg_status *out
     if (*out_status != CLG_OK) goto no_programs;
     *out_status = trial_table_init(&ocl->trials);
     if (*out_status != CLG_OK) goto no_trials;
-    *out_status = tiers_init(&ocl->tiers);
+    *out_status = tier_queue_init(&ocl->tiers);
     if (*out_status == CLG_OK) return ocl;
     trial_table_deinit(&ocl->trials);
 no_trials:

@@ -11,7 +11,7 @@
 #include "ocl/helper/trial.h"
 #include "ocl/ocl.h"
 #include "ocl/program.h"
-#include "ocl/tiers.h"
+#include "ocl/tier_queue.h"
 
 typedef struct helper_pool helper_pool;
 

@@ -380,16 +380,17 @@ clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **o
     return get_of_ref(ocl, ref, false, out_program);
 }
 
-clg_status program_find_optimized(ocl_context *ocl, const ocl_program *p, const char *entry,
-                                  ocl_program **out_program)
+clg_status program_find_text(ocl_context *ocl, const char *name, const char *entry,
+                             const char *source, size_t source_bytes, ocl_program **out_program)
 {
-    const wanted_program wanted = {p->name, entry, false, false};
-    strbuf source;
-    strbuf_init(&source, 0);
-    strbuf_append_bytes(&source, p->source, p->source_bytes);
+    const wanted_program wanted = {name, entry, false, false};
+    strbuf text;
+    *out_program = NULL;
+    strbuf_init(&text, 0);
+    strbuf_append_bytes(&text, source, source_bytes);
     const clg_status status =
-        source.status == CLG_OK ? get(ocl, &wanted, &source, out_program) : source.status;
-    strbuf_deinit(&source);
+        text.status == CLG_OK ? get(ocl, &wanted, &text, out_program) : text.status;
+    strbuf_deinit(&text);
     return status;
 }
 

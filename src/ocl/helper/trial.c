@@ -317,6 +317,19 @@ static bool wants_binary(ocl_context *ocl, ocl_program *p)
            !context_has_quirk(ocl, QUIRK_NO_BINARIES);
 }
 
+/* Queues a launch of a baseline program for optimisation. Without memory the kernel stays as it is.
+ */
+static void have_optimized(ocl_context *ocl, uint64_t form, const helper_request *request)
+{
+    error_record callers_error;
+    if (ocl->compilation != CLG_COMPILATION_TIERED) return;
+    error_save(CLG_OK, &callers_error);
+    if (tier_queue_add(&ocl->tiers, form, request) != CLG_OK)
+        log_write(CLG_LOG_WARNING, "kernel '%s' of '%s' stays without optimisation: %s",
+                  request->entry, request->name, error_text());
+    (void)error_restore(&callers_error);
+}
+
 /* Runs the trial of a program in a launch configuration (form, see program.h), and stores the
  * binary that the helper returns in p. */
 static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
@@ -345,7 +358,7 @@ static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
             reply.binary = NULL;
         }
         mutex_unlock(&ocl->trials.lock);
-        if (request->baseline && request->has_launch) tiers_note(ocl, p, form, request);
+        if (request->baseline && request->has_launch) have_optimized(ocl, form, request);
     }
     helper_reply_deinit(&reply);
     return status;

@@ -423,6 +423,17 @@ static void drop_old_plans(session_exec *e)
     }
 }
 
+static void drop_plans(session_exec *e)
+{
+    while (e->plans) {
+        plan *old = e->plans;
+        e->plans = old->next;
+        plan_free(old);
+    }
+    e->n_plans = 0;
+    plan_memo_clear(e->planning.memo);
+}
+
 static clg_status make_plan(session_exec *e, exec_request wanted, plan **out_plan)
 {
     bool needed[256] = {false};
@@ -450,7 +461,7 @@ clg_status exec_plan(session_exec *e, exec_request wanted, plan **out_plan)
     *out_plan = NULL;
     const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     mutex_lock(&e->plan_lock);
-    exec_advance_tiers(e, wanted);
+    if (exec_outgrows_plans(e, wanted)) drop_plans(e);
     plan *p = find_plan(e, wanted);
     if (!p) {
         status = make_plan(e, wanted, &p);
@@ -489,21 +500,10 @@ clg_status exec_plan_dry(session_exec *e, exec_request wanted, plan **out_plan)
     return status;
 }
 
-void exec_drop_plans(session_exec *e)
-{
-    while (e->plans) {
-        plan *old = e->plans;
-        e->plans = old->next;
-        plan_free(old);
-    }
-    e->n_plans = 0;
-    plan_memo_clear(e->planning.memo);
-}
-
 void exec_forget_plans(session_exec *e)
 {
     mutex_lock(&e->plan_lock);
-    exec_drop_plans(e);
+    drop_plans(e);
     mutex_unlock(&e->plan_lock);
 }
 

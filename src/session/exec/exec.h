@@ -151,13 +151,12 @@ clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);
 /* Drops the cached plans, because a kernel of one cannot be compiled: later runs plan again. Plans
  * in use stay valid. */
 void exec_forget_plans(session_exec *e);
-/* As exec_forget_plans; call with plan_lock held. */
-void exec_drop_plans(session_exec *e);
 /* Returns how plans of e choose kernels that are not optimised (exec_tiers.c). */
 plan_tiers exec_tiers(session_exec *e);
-/* Drops the cached plans if optimised kernels can take the place of some of theirs, or must for a
- * preparation. Call with plan_lock held, before a plan is looked for. */
-void exec_advance_tiers(session_exec *e, exec_request wanted);
+/* Returns whether the cached plans are to be made again, since optimised kernels can take the place
+ * of some of theirs, or must for a preparation. Call with plan_lock held, before a plan is looked
+ * for. */
+bool exec_outgrows_plans(session_exec *e, exec_request wanted);
 /* Sets *out_child to a reference to the child of a segment for these tensors of its reads. */
 clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);

@@ -83,11 +83,11 @@ plan_tiers exec_tiers(session_exec *e)
     return (plan_tiers){e, NULL};
 }
 
-void exec_advance_tiers(session_exec *e, exec_request wanted)
+bool exec_outgrows_plans(session_exec *e, exec_request wanted)
 {
     e->is_preparing = wanted.is_preparation;
-    if (!e->has_baseline) return;
-    if (!e->is_preparing && ocl_tiers_epoch(e->context->ocl) == e->tiers_epoch) return;
+    if (!e->has_baseline) return false;
+    if (!e->is_preparing && ocl_tiers_epoch(e->context->ocl) == e->tiers_epoch) return false;
     e->has_baseline = false;
-    exec_drop_plans(e);
+    return true;
 }

@@ -139,7 +139,7 @@ TEST(tiers__are_replaced)
     assert_ok(run(s, y));
     assert_int_equal(has_baseline(s), gains(context));
     run_until_optimized(s, expected);
-    /* A session of its own, whose kernels are there already. */
+    /* Another session, whose kernels are there already. */
     clg_session *other = open_session(context, INNER, COLS);
     assert_ok(run(other, y));
     assert_false(has_baseline(other));

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The launches of baseline programs, which are built without optimisation, for which optimised
+ * programs are to be compiled, and the programs that helpers have compiled so far (tiers.c).
+ */
+#ifndef CLG_OCL_TIER_QUEUE_H
+#define CLG_OCL_TIER_QUEUE_H
+
+#include "base/threads.h"
+#include "ocl/helper/helper_message.h"
+
+struct ocl_program;
+
+/* A launch for which the optimised program is to be compiled. */
+typedef struct tier_launch {
+    uint64_t form; /* launch configuration (program.h) */
+    char *message; /* the request with which a helper compiled the baseline program */
+    size_t n_bytes;
+} tier_launch;
+
+/* A program that helpers have compiled, to be built in this process. */
+typedef struct tier_build {
+    struct ocl_program *program;
+    char *entry; /* one of its kernels */
+} tier_build;
+
+typedef struct tier_queue {
+    mutex lock; /* guards the fields below */
+    tier_launch *launches;
+    size_t n_launches, launches_capacity;
+    size_t next; /* the first launch that is not taken */
+    tier_build *builds;
+    size_t n_builds, builds_capacity;
+    size_t n_taken, n_building; /* of builds: the first ones are built or being built */
+    bool has_worker;            /* a thread was started and not joined */
+    bool is_working;            /* it has not ended */
+    bool stops;
+    thread worker;
+    atomic_uint_fast64_t epoch;
+} tier_queue;
+
+clg_status tier_queue_init(tier_queue *t);
+void tier_queue_deinit(tier_queue *t);
+/* Adds a launch that a helper has tried with a baseline program. */
+clg_status tier_queue_add(tier_queue *t, uint64_t form, const helper_request *request);
+/* Takes the next launch, whose message the caller frees; returns false where none is left. */
+bool tier_queue_take(tier_queue *t, tier_launch *out_launch);
+/* Returns whether launches are to be tried, or the worker has not ended. */
+bool tier_queue_is_pending(tier_queue *t);
+/* Adds a compiled program, unless it is there. */
+clg_status tier_queue_add_build(tier_queue *t, struct ocl_program *p, const char *entry);
+/* Takes the next program that is to be built, once all are compiled and stored: one that is being
+ * built would not be stored. Returns false where there is none. Its entry lives until
+ * tier_queue_end_build. */
+bool tier_queue_take_build(tier_queue *t, tier_build *out_build);
+/* Ends a build. The last one counts the epoch up and empties the queue. */
+void tier_queue_end_build(tier_queue *t);
+
+#endif
