@@ -37,15 +37,15 @@ static clg_context *open_context(const char *store, clg_compilation compilation,
     return context;
 }
 
-/* y = Softmax(Sigmoid(x w + b)), x [ROWS,inner], w of `inner` rows */
-static clg_session *open_session(clg_context *context, int64_t inner, int64_t cols)
+/* y = Softmax(Sigmoid(x w)), x [ROWS,INNER], w [INNER,cols] */
+static clg_session *open_session(clg_context *context, int64_t cols)
 {
-    static float w[1024 * 512];
-    assert_true(inner * cols <= (int64_t)(sizeof w / sizeof *w));
-    for (int64_t i = 0; i < inner * cols; i++) w[i] = (float)(i * 7 % 23 - 11) / 16;
+    float w[INNER * (COLS + 1)];
+    assert_true(cols <= COLS + 1);
+    for (int64_t i = 0; i < INNER * cols; i++) w[i] = (float)(i * 7 % 23 - 11) / 16;
     clg_builder *g = start_graph();
-    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, inner), NULL));
-    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(inner, cols), w));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, INNER), NULL));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(INNER, cols), w));
     assert_ok(clg_builder_node(g, "", "MatMul", "", 2, NAMES("x", "w"), 1, NAMES("xw")));
     assert_ok(clg_builder_node(g, "", "Sigmoid", "", 1, NAMES("xw"), 1, NAMES("s")));
     assert_ok(clg_builder_node(g, "", "Softmax", "", 1, NAMES("s"), 1, NAMES("y")));
@@ -93,7 +93,7 @@ static void run_until_optimized(clg_session *s, const float *expected)
 static void compute(const char *store, clg_compilation compilation, float y[ROWS * COLS])
 {
     clg_context *context = open_context(store, compilation, NULL);
-    clg_session *s = open_session(context, INNER, COLS);
+    clg_session *s = open_session(context, COLS);
     assert_ok(run(s, y));
     clg_session_free(s);
     clg_context_free(context);
@@ -104,7 +104,7 @@ static void expect_warm(const char *store, clg_compilation compilation, const fl
 {
     float y[ROWS * COLS];
     clg_context *context = open_context(store, compilation, NULL);
-    clg_session *s = open_session(context, INNER, COLS);
+    clg_session *s = open_session(context, COLS);
     assert_ok(run(s, y));
     assert_memory_equal(y, expected, sizeof y);
     assert_false(has_baseline(s));
@@ -135,12 +135,12 @@ TEST(tiers__are_replaced)
     float expected[ROWS * COLS], y[ROWS * COLS];
     compute("for comparison", CLG_COMPILATION_OPTIMIZED, expected);
     clg_context *context = open_context("replaced", CLG_COMPILATION_TIERED, NULL);
-    clg_session *s = open_session(context, INNER, COLS);
+    clg_session *s = open_session(context, COLS);
     assert_ok(run(s, y));
     assert_int_equal(has_baseline(s), gains(context));
     run_until_optimized(s, expected);
     /* Another session, whose kernels are there already. */
-    clg_session *other = open_session(context, INNER, COLS);
+    clg_session *other = open_session(context, COLS);
     assert_ok(run(other, y));
     assert_false(has_baseline(other));
     clg_session_free(other);
@@ -162,7 +162,7 @@ TEST(tiers__do_not_outlast_a_preparation)
 {
     float expected[ROWS * COLS], y[ROWS * COLS];
     clg_context *context = open_context("prepared", CLG_COMPILATION_TIERED, NULL);
-    clg_session *s = open_session(context, INNER, COLS);
+    clg_session *s = open_session(context, COLS);
     assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(ROWS, INNER)));
     assert_ok(clg_session_prepare(s, NULL, NULL));
     assert_false(has_baseline(s));
@@ -171,7 +171,7 @@ TEST(tiers__do_not_outlast_a_preparation)
     clg_session_free(s);
     clg_context_free(context);
     context = open_context("prepared later", CLG_COMPILATION_TIERED, NULL);
-    s = open_session(context, INNER, COLS);
+    s = open_session(context, COLS);
     assert_ok(run(s, y));
     assert_memory_equal(y, expected, sizeof y);
     assert_ok(clg_session_prepare(s, NULL, NULL));
@@ -187,7 +187,7 @@ TEST(tiers__only_where_they_pay)
 {
     float y[ROWS * COLS], x[512 * 1024] = {0};
     clg_context *context = open_context("no helper", CLG_COMPILATION_TIERED, "off");
-    clg_session *s = open_session(context, INNER, COLS);
+    clg_session *s = open_session(context, COLS);
     assert_ok(run(s, y));
     assert_false(has_baseline(s));
     clg_session_free(s);
@@ -220,7 +220,7 @@ typedef struct threaded {
 static void *run_in_thread(void *argument)
 {
     const threaded *t = argument;
-    clg_session *s = open_session(t->context, INNER, COLS);
+    clg_session *s = open_session(t->context, COLS);
     run_until_optimized(s, t->expected);
     clg_session_free(s);
     return NULL;
@@ -232,7 +232,7 @@ TEST(tiers__in_several_threads)
     float expected[ROWS * COLS];
     compute("before the threads", CLG_COMPILATION_OPTIMIZED, expected);
     threaded t = {open_context("threads", CLG_COMPILATION_TIERED, NULL), expected};
-    clg_session *other = open_session(t.context, INNER, COLS + 1); /* other kernels beside them */
+    clg_session *other = open_session(t.context, COLS + 1); /* other kernels beside them */
     float x[ROWS * INNER] = {0};
     assert_ok(sized_input(other, "x", CLG_FLOAT32, 2, DIMS(ROWS, INNER), x));
     for (int i = 0; i < N_THREADS; i++)
@@ -251,7 +251,7 @@ static void fail_at(const float *expected, size_t at)
     char store[32];
     (void)snprintf(store, sizeof store, "fails at %zu", at);
     clg_context *context = open_context(store, CLG_COMPILATION_TIERED, NULL);
-    clg_session *s = open_session(context, INNER, COLS);
+    clg_session *s = open_session(context, COLS);
     failing_alloc_arm(at);
     for (int i = 0; i < 3; i++) {
         const clg_status status = run(s, y);
