@@ -7,8 +7,8 @@
 #include "session/exec/exec.h"
 #include "session/selftest/selftest.h"
 
-/* Limits of what runs without optimisation: operations of a candidate, of which such kernels do 25 to
- * 60 a nanosecond on two cores (optimised ones 200), so that it takes 10 ms at most, a tenth of what
+/* Limits of what runs without optimisation: operations of a candidate, of which such kernels do 25
+ * to 60 a nanosecond on two cores (optimised ones 200), so that it takes 10 ms, a tenth of what
  * optimising takes; and bytes of a packing, 1 a nanosecond, which is done once. PoCL 3.1, AMD EPYC
  * with AVX-512, 2026-11-28. */
 #define BASELINE_MAX_FLOPS 0.25e9
