@@ -334,10 +334,11 @@ clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_b
 typedef struct wanted_program {
     const char *name, *entry;
     bool baseline;
+    bool loads;  /* load it from the cache if it has an entry */
     bool builds; /* compile it where it is not cached; else it has no handle then */
 } wanted_program;
 
-/* Returns the program of a text, which may be taken; loaded from the cache if it has an entry. */
+/* Returns the program of a text, which may be taken. */
 static clg_status get(ocl_context *ocl, const wanted_program *wanted, strbuf *source,
                       ocl_program **out_program)
 {
@@ -349,7 +350,7 @@ static clg_status get(ocl_context *ocl, const wanted_program *wanted, strbuf *so
         ocl_program *p = *out_program;
         p->baseline = wanted->baseline;
         status = keep_source(p, source);
-        if (status == CLG_OK) load_once(ocl, p, wanted->entry);
+        if (status == CLG_OK && wanted->loads) load_once(ocl, p, wanted->entry);
         if (status == CLG_OK && wanted->builds && !p->handle) status = build(ocl, p, wanted->entry);
         if (wanted->builds) drop_source(ocl, p);
         end_building(ocl, p);
@@ -364,7 +365,7 @@ static clg_status get_of_ref(ocl_context *ocl, const kernel_ref *ref, bool build
     strbuf source;
     *out_program = NULL;
     CLG_TRY(program_text(ref, &source));
-    const wanted_program wanted = {ref->source, ref->entry, ref->baseline, builds};
+    const wanted_program wanted = {ref->source, ref->entry, ref->baseline, true, builds};
     const clg_status status = get(ocl, &wanted, &source, out_program);
     strbuf_deinit(&source);
     return status;
@@ -383,7 +384,7 @@ clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **o
 clg_status program_find_text(ocl_context *ocl, const char *name, const char *entry,
                              const char *source, size_t source_bytes, ocl_program **out_program)
 {
-    const wanted_program wanted = {name, entry, false, false};
+    const wanted_program wanted = {name, entry, false, false, false};
     strbuf text;
     *out_program = NULL;
     strbuf_init(&text, 0);

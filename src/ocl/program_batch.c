@@ -256,7 +256,8 @@ void ocl_programs_save(ocl_context *ocl)
 void ocl_programs_save_when_settled(ocl_context *ocl)
 {
     program_table *t = &ocl->programs;
-    if (tier_queue_is_pending(&ocl->tiers)) return; /* which stores them, too */
+    if (tier_queue_is_busy(&ocl->tiers) && tier_queue_is_pending(&ocl->tiers))
+        return; /* which stores them, too */
     const size_t n = atomic_load(&t->n_new_forms);
     if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_save(ocl);
 }

@@ -30,6 +30,7 @@ clg_status tier_queue_add(tier_queue *t, uint64_t form, const helper_request *re
     mutex_lock(&t->lock);
     status = MEMORY_RESERVE(t->launches, t->launches_capacity, t->n_launches + 1);
     if (status == CLG_OK) t->launches[t->n_launches++] = launch;
+    if (status == CLG_OK) atomic_store(&t->is_busy, true);
     mutex_unlock(&t->lock);
     if (status != CLG_OK) memory_free(launch.message);
     return status;
@@ -94,6 +95,7 @@ void tier_queue_end_build(tier_queue *t)
     if (t->next == t->n_launches && t->n_taken == t->n_builds && t->n_building == 0) {
         for (size_t i = 0; i < t->n_builds; i++) memory_free(t->builds[i].entry);
         t->next = t->n_launches = t->n_taken = t->n_builds = 0;
+        atomic_store(&t->is_busy, false);
         atomic_fetch_add(&t->epoch, 1);
     }
     mutex_unlock(&t->lock);

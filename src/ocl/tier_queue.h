@@ -36,6 +36,7 @@ typedef struct tier_queue {
     bool is_working;            /* it has not ended */
     bool stops;
     thread worker;
+    atomic_bool is_busy; /* launches were added since everything was built; read without the lock */
     atomic_uint_fast64_t epoch;
 } tier_queue;
 
@@ -45,6 +46,11 @@ void tier_queue_deinit(tier_queue *t);
 clg_status tier_queue_add(tier_queue *t, uint64_t form, const helper_request *request);
 /* Takes the next launch, whose message the caller frees; returns false where none is left. */
 bool tier_queue_take(tier_queue *t, tier_launch *out_launch);
+/* Returns whether the queue needs to be looked at, without taking the lock. */
+static inline bool tier_queue_is_busy(tier_queue *t)
+{
+    return atomic_load_explicit(&t->is_busy, memory_order_relaxed);
+}
 /* Returns whether launches are to be tried, or the worker has not ended. */
 bool tier_queue_is_pending(tier_queue *t);
 /* Adds a compiled program, unless it is there. */

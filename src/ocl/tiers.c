@@ -51,7 +51,7 @@ static void *work(void *argument)
 {
     ocl_context *ocl = argument;
     while (work_on_one(ocl)) continue;
-    ocl_programs_save(ocl); /* by helpers: it takes a second */
+    if (helper_is_on(ocl)) ocl_programs_save(ocl); /* by helpers; it takes a second */
     mutex_lock(&ocl->tiers.lock);
     ocl->tiers.is_working = false;
     mutex_unlock(&ocl->tiers.lock);
@@ -74,7 +74,7 @@ void ocl_tiers_go_on(ocl_context *ocl)
 {
     tier_build build;
     error_record callers_error;
-    if (ocl->compilation != CLG_COMPILATION_TIERED) return;
+    if (!tier_queue_is_busy(&ocl->tiers)) return;
     error_save(CLG_OK, &callers_error);
     start(ocl);
     if (tier_queue_take_build(&ocl->tiers, &build)) {

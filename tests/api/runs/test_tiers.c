@@ -8,22 +8,27 @@
 #include "support/unit.h"
 
 #include "support/fakes/failing_alloc.h"
+#include "support/fakes/opencl_faults.h"
 #include "support/fixtures/build_session.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/literals.h"
 #include "support/scratch.h"
 
 #include "base/clock.h"
+#include "ocl/ocl_context.h"
 #include "session/context_handle.h"
 #include "session/session.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { ROWS = 5, INNER = 19, COLS = 13, N_THREADS = 3 };
 /* A run that never gets its optimised kernels ends the test after this. */
 #define PATIENCE_NS UINT64_C(240000000000)
+
+static opencl_faults faults;
 
 static clg_context *open_context(const char *store, clg_compilation compilation, const char *helper)
 {
@@ -276,4 +281,43 @@ TEST(tiers__survive_a_lack_of_memory)
     failing_alloc_remove();
 }
 
-int main(void) { return test_run_all(); }
+/* Whichever OpenCL call fails while optimised kernels take over fails one run at most, and leaks
+ * nothing. */
+TEST(tiers__survive_calls_that_fail)
+{
+    float expected[ROWS * COLS], y[ROWS * COLS];
+    compute("before the calls", CLG_COMPILATION_OPTIMIZED, expected);
+    const long n_live = opencl_faults_total_live(&faults);
+    bool has_fired = true;
+    for (long n = 0; has_fired; n += n / 3 + 1) {
+        size_t n_failed = 0;
+        char store[32];
+        (void)snprintf(store, sizeof store, "call %ld fails", n);
+        clg_context *context = open_context(store, CLG_COMPILATION_TIERED, NULL);
+        clg_session *s = open_session(context, COLS);
+        assert_ok(run(s, y));
+        while (tier_queue_is_pending(&context->current->ocl->tiers))
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        faults.arm(n, -6 /* CL_OUT_OF_HOST_MEMORY */);
+        for (int i = 0; i < 12; i++) {
+            if (run(s, y) == CLG_OK)
+                assert_memory_equal(y, expected, sizeof y);
+            else
+                n_failed++;
+        }
+        has_fired = faults.has_fired();
+        faults.arm(-1, 0);
+        assert_true(n_failed <= 1);
+        assert_ok(run(s, y));
+        assert_memory_equal(y, expected, sizeof y);
+        clg_session_free(s);
+        clg_context_free(context);
+        assert_int_equal(opencl_faults_total_live(&faults), n_live);
+    }
+}
+
+int main(void)
+{
+    if (!opencl_faults_open(&faults)) return 1;
+    return test_run_all();
+}
