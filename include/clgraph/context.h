@@ -82,7 +82,8 @@ typedef enum clg_compilation {
      * clg_session_prepare, as CLG_COMPILATION_OPTIMIZED. */
     CLG_COMPILATION_TIERED = 1,
     CLG_COMPILATION_OPTIMIZED = 2, /* each kernel once, with optimisation, before its first use */
-    CLG_COMPILATION_BASELINE = 3   /* without optimisation: compiles faster, runs slower */
+    /* Never optimised where tiers pay: compiles faster and runs slower. Elsewhere optimised. */
+    CLG_COMPILATION_BASELINE = 3
 } clg_compilation;
 
 typedef struct clg_context_options {

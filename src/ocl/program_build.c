@@ -105,12 +105,6 @@ static bool rounds_division(const ocl_context *ocl)
     return context_record(ocl)->can_round_division && context_caps(ocl)->kind != CLG_DEVICE_CPU;
 }
 
-/* Oclgrind 21.10 does not know a function that clang leaves in the program without optimisation. */
-static bool may_be_unoptimized(const ocl_context *ocl)
-{
-    return context_caps(ocl)->family != PLATFORM_OCLGRIND;
-}
-
 /* Returns the options of a build, without the declarations of built-in functions if no_declarations
  * is set. */
 static const char *options(const ocl_context *ocl, bool baseline, bool no_declarations)
@@ -121,7 +115,8 @@ static const char *options(const ocl_context *ocl, bool baseline, bool no_declar
         {{OPTIONS ROUNDED_DIVISION, OPTIONS ROUNDED_DIVISION NO_DECLARATIONS},
          {OPTIONS ROUNDED_DIVISION UNOPTIMIZED,
           OPTIONS ROUNDED_DIVISION UNOPTIMIZED NO_DECLARATIONS}}};
-    return all[rounds_division(ocl)][baseline && may_be_unoptimized(ocl)][no_declarations];
+    return all[rounds_division(ocl)][baseline && context_has_quirk(ocl, QUIRK_SLOW_OPTIMIZER)]
+              [no_declarations];
 }
 
 const char *program_options(const ocl_context *ocl, bool baseline)

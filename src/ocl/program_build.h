@@ -14,7 +14,8 @@
  * QuantizeLinear to another integer (seen on NVIDIA). CPUs divide correctly without the option. */
 const char *program_options(const ocl_context *ocl, bool baseline);
 
-/* A program's text, and whether it is built without optimisation. */
+/* A program's text, and whether it is built without optimisation where that was seen to give right
+ * results (QUIRK_SLOW_OPTIMIZER). */
 typedef struct program_source {
     const char *text;
     size_t n_bytes;

@@ -130,21 +130,32 @@ static clg_status validate(const plan_context *context, const lower_context *lc,
     return impl->refusal_text ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+/* Sets *out_passes: whether a candidate compiles, with or without optimisation, and passes its
+ * self-test. */
+static clg_status check(const plan_context *context, lower_context *lc, candidate *impl,
+                        bool baseline, bool *out_passes)
+{
+    *out_passes = true;
+    lc->baseline = baseline;
+    candidate_set_baseline(impl, baseline);
+    if (context->compiler.compiles)
+        CLG_TRY(context->compiler.compiles(context->compiler.self, impl, out_passes));
+    impl->crashes = !*out_passes;
+    return *out_passes && context->validator.check ? validate(context, lc, impl, out_passes)
+                                                   : CLG_OK;
+}
+
 clg_status plan_choose(const plan_context *context, lower_context *lc, plan_choice *out)
 {
     for (;;) {
-        bool passes = true;
+        bool passes, baseline = false;
         CLG_TRY(choose(context, lc, out));
         candidate *impl = last_taken(lc, out);
         if (!impl) return CLG_OK;
-        lc->baseline = false;
         if (context->tiers.choose)
-            CLG_TRY(context->tiers.choose(context->tiers.self, impl, &lc->baseline));
-        candidate_set_baseline(impl, lc->baseline);
-        if (context->compiler.compiles)
-            CLG_TRY(context->compiler.compiles(context->compiler.self, impl, &passes));
-        impl->crashes = !passes;
-        if (passes && context->validator.check) CLG_TRY(validate(context, lc, impl, &passes));
+            CLG_TRY(context->tiers.choose(context->tiers.self, impl, &baseline));
+        CLG_TRY(check(context, lc, impl, baseline, &passes));
+        if (!passes && baseline) CLG_TRY(check(context, lc, impl, false, &passes));
         if (passes) return CLG_OK;
         impl->rejected = true;
     }

@@ -6,7 +6,7 @@
  *   CLG_CRASH_IN     crash on programs whose source contains this string; if unset, on none
  *   CLG_CRASH_AND    if set, only on programs that also contain this string
  *   CLG_CRASH_NOT    if set, only on programs that do not contain this string
- *   CLG_CRASH_OPTIMIZING  if set, only in builds with optimisation, and not at launches
+ *   CLG_CRASH_OPTIMIZING  1: only in builds with optimisation, 0: without; not at launches
  *   CLG_CRASH_AT     "build", or "launch", where PoCL compiles as well
  *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; or, at a build, error: the driver
  *                    gets an option with which nothing compiles, and reports the error; or crowd:
@@ -126,9 +126,10 @@ static cl_int CL_API_CALL wrap_clBuildProgram(
     cl_program program, cl_uint n_devices, const cl_device_id *devices, const char *options,
     void(CL_CALLBACK *notify)(cl_program program, void *user), void *user)
 {
-    const int spares =
-        getenv("CLG_CRASH_OPTIMIZING") && options && strstr(options, "-cl-opt-disable");
-    if (!spares && is("CLG_CRASH_AT", "build") && is_meant(program) && is_due()) {
+    const char *only = getenv("CLG_CRASH_OPTIMIZING");
+    const int optimizes = !(options && strstr(options, "-cl-opt-disable"));
+    if ((!only || (*only == '1') == optimizes) && is("CLG_CRASH_AT", "build") &&
+        is_meant(program) && is_due()) {
         if (!is("CLG_CRASH_BY", "error")) die();
         options = "-D__kernel=@"; /* nothing compiles with that */
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests drivers whose compiler crashes, hangs or reports an error on a kernel only when it
- * optimises it (simulated by layers/opencl_crashing.c). In tiers (decision 94) the kernel without
- * optimisation gives results by then, and stays in use.
+ * optimises it, or only when it does not (simulated by layers/opencl_crashing.c). In tiers
+ * (decision 94) the kernel without optimisation gives results by then, and stays in use; or the
+ * optimised one is used from the start.
  */
 #include "support/fixtures/ocl_platforms.h"
 #include "support/fixtures/sized_data.h"
@@ -93,6 +94,20 @@ TEST(optimizer__aborts) { fail_by("abort", 2, true); }
 TEST(optimizer__hangs) { fail_by("loop", 1, false); }
 /* Built with our declarations, then with the driver's. */
 TEST(optimizer__reports_an_error) { fail_by("error", 2, false); }
+
+TEST(baseline__aborts)
+{
+    cd_dies("void softmax", "build", "abort", NULL);
+    wd_set_or_clear("CLG_CRASH_OPTIMIZING", "0");
+    wd_set_or_clear("CLG_COMPILATION", "tiered");
+    clg_context *context = cd_context("without optimisation", NULL);
+    const bool in_tiers = ocl_builds_in_tiers(context->current->ocl);
+    clg_session *s = open_softmax(context);
+    for (int i = 0; i < N_RUNS; i++) expect_softmax(s);
+    assert_int_equal(cd_n_crashes(), in_tiers ? 2 : 0);
+    clg_session_free(s);
+    clg_context_free(context);
+}
 
 TEST_GROUP(cd_begin, NULL)
 

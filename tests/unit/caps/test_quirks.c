@@ -61,7 +61,8 @@ TEST(quirks__fit_the_recorded_devices)
          "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations,"
          "slow-optimizer" ON_X86},
         {&recorded_pocl_5900x,
-         "binaries-crash,global-size-recompiles,slow-declarations" ON_X86 ",finished-queue-used"},
+         "binaries-crash,global-size-recompiles,slow-declarations,slow-optimizer" ON_X86
+         ",finished-queue-used"},
         {&recorded_pocl_cuda, "binaries-crash,finished-queue-used"},
         {&recorded_llvmpipe, "binaries-crash,slow-launch"},
         {&recorded_oclgrind, "slow-launch"},
