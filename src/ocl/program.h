@@ -65,8 +65,8 @@ void program_table_deinit(program_table *t);
 clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* As program_get, without compiling: the program has no handle when it is not cached. */
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
-/* As program_find, of the optimised program of a text, without loading it: calls no OpenCL function.
- * name: of the ref that requests it. */
+/* As program_find, of the optimised program of a text, without loading it: calls no OpenCL
+ * function. name: of the ref that requests it. */
 clg_status program_find_text(ocl_context *ocl, const char *name, const char *entry,
                              const char *source, size_t source_bytes, ocl_program **out_program);
 /* Returns the key of the program whose complete text is `source`. */
