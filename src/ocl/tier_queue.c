@@ -76,13 +76,41 @@ clg_status tier_queue_add_build(tier_queue *t, struct ocl_program *p, const char
     return status;
 }
 
+size_t tier_queue_next_batch(tier_queue *t)
+{
+    mutex_lock(&t->lock);
+    const size_t n = t->stops ? 0 : t->n_launches - t->next;
+    t->is_working = n > 0;
+    mutex_unlock(&t->lock);
+    return n;
+}
+
+void tier_queue_note_stored(tier_queue *t)
+{
+    mutex_lock(&t->lock);
+    t->n_stored = t->n_builds;
+    mutex_unlock(&t->lock);
+}
+
+/* Empties the queue if it is at its end. Call with the lock held. */
+static void empty(tier_queue *t)
+{
+    if (t->is_working || t->n_building > 0) return;
+    if (t->next < t->n_launches || t->n_taken < t->n_builds) return;
+    for (size_t i = 0; i < t->n_builds; i++) memory_free(t->builds[i].entry);
+    t->next = t->n_launches = t->n_stored = t->n_taken = t->n_builds = 0;
+    atomic_store(&t->is_busy, false);
+}
+
 bool tier_queue_take_build(tier_queue *t, tier_build *out_build)
 {
     mutex_lock(&t->lock);
-    const bool takes = t->next == t->n_launches && !t->is_working && t->n_taken < t->n_builds;
+    const bool takes = t->n_taken < t->n_stored;
     if (takes) {
         *out_build = t->builds[t->n_taken++];
         t->n_building++;
+    } else {
+        empty(t);
     }
     mutex_unlock(&t->lock);
     return takes;
@@ -92,10 +120,8 @@ void tier_queue_end_build(tier_queue *t)
 {
     mutex_lock(&t->lock);
     t->n_building--;
-    if (t->next == t->n_launches && t->n_taken == t->n_builds && t->n_building == 0) {
-        for (size_t i = 0; i < t->n_builds; i++) memory_free(t->builds[i].entry);
-        t->next = t->n_launches = t->n_taken = t->n_builds = 0;
-        atomic_store(&t->is_busy, false);
+    if (t->n_taken == t->n_stored && t->n_building == 0) {
+        empty(t);
         atomic_fetch_add(&t->epoch, 1);
     }
     mutex_unlock(&t->lock);

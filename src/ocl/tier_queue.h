@@ -31,9 +31,11 @@ typedef struct tier_queue {
     size_t next; /* the first launch that is not taken */
     tier_build *builds;
     size_t n_builds, builds_capacity;
-    size_t n_taken, n_building; /* of builds: the first ones are built or being built */
-    bool has_worker;            /* a thread was started and not joined */
-    bool is_working;            /* it has not ended */
+    /* of builds: the first ones are stored; are built or being built */
+    size_t n_stored, n_taken;
+    size_t n_building;
+    bool has_worker; /* a thread was started and not joined */
+    bool is_working; /* it has not ended */
     bool stops;
     thread worker;
     atomic_bool is_busy; /* launches were added since everything was built; read without the lock */
@@ -55,11 +57,14 @@ static inline bool tier_queue_is_busy(tier_queue *t)
 bool tier_queue_is_pending(tier_queue *t);
 /* Adds a compiled program, unless it is there. */
 clg_status tier_queue_add_build(tier_queue *t, struct ocl_program *p, const char *entry);
-/* Takes the next program that is to be built, once all are compiled and stored: one that is being
- * built would not be stored. Returns false where there is none. Its entry lives until
- * tier_queue_end_build. */
+/* Returns how many launches are waiting. If none is, the worker has ended by that. */
+size_t tier_queue_next_batch(tier_queue *t);
+/* Notes that all compiled programs are stored. */
+void tier_queue_note_stored(tier_queue *t);
+/* Takes the next program that is to be built and is stored: one that is being built would not be
+ * stored. Returns false where there is none. Its entry lives until tier_queue_end_build. */
 bool tier_queue_take_build(tier_queue *t, tier_build *out_build);
-/* Ends a build. The last one counts the epoch up and empties the queue. */
+/* Ends a build. The last one of those that are stored counts the epoch up. */
 void tier_queue_end_build(tier_queue *t);
 
 #endif

@@ -50,11 +50,12 @@ static bool work_on_one(ocl_context *ocl)
 static void *work(void *argument)
 {
     ocl_context *ocl = argument;
-    while (work_on_one(ocl)) continue;
-    if (helper_is_on(ocl)) ocl_programs_save(ocl); /* by helpers; it takes a second */
-    mutex_lock(&ocl->tiers.lock);
-    ocl->tiers.is_working = false;
-    mutex_unlock(&ocl->tiers.lock);
+    size_t n;
+    while ((n = tier_queue_next_batch(&ocl->tiers)) > 0) {
+        for (size_t i = 0; i < n; i++) (void)work_on_one(ocl);
+        if (helper_is_on(ocl)) ocl_programs_save(ocl); /* by helpers; it takes a second */
+        tier_queue_note_stored(&ocl->tiers);
+    }
     return NULL;
 }
 
