@@ -404,9 +404,8 @@ clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const 
 clg_status trial_of_request(ocl_context *ocl, ocl_program *p, uint64_t form,
                             const helper_request *request)
 {
-    return helper_is_on(ocl)
-               ? try_program(ocl, p, form, request, NULL, NULL)
-               : error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "there is no compile helper");
+    return helper_is_on(ocl) ? try_program(ocl, p, form, request, NULL, NULL)
+                             : error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the compile helper is off");
 }
 
 bool trial_take_binary(ocl_context *ocl, ocl_program *p, char **out_binary,
