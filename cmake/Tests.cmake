@@ -18,13 +18,8 @@ file(MAKE_DIRECTORY "${test_cache_dir}")
 set(CLG_TEST_MODELS "${PROJECT_SOURCE_DIR}/../shared/models" CACHE PATH
   "Folder of models with test data; tests that want it are skipped where it is not")
 # Optimised kernels, since what users run for long is to be tested; test_tiers.c tests the others.
-# Sanitizers check the library, not kernels, which compile faster without optimisation.
-set(test_compilation optimized)
-if(CLG_SANITIZE)
-  set(test_compilation baseline)
-endif()
 set(test_environment
-  "CLG_COMPILATION=${test_compilation}"
+  "CLG_COMPILATION=optimized"
   "CLG_CACHE_DIR=${test_cache_dir}"
   "CLG_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
   "CLG_BUILD_DIR=${PROJECT_BINARY_DIR}"
