@@ -113,8 +113,8 @@ static blocked_tiling describe(const lower_context *c, const conv_job *j, bool i
 }
 
 /* Returns the number of slices in a chunk: as many as have weights that fit in the L1 cache, from 1
- * to MAX_SLICES. If the input is copied, their pixels must also fit in the patch; returns 0 if those
- * of one slice do not. */
+ * to MAX_SLICES. If the input is copied, their pixels must also fit in the patch. Returns 0 if the
+ * pixels of one slice do not fit. */
 static int64_t chunk_of(const blocked_tiling *t, int64_t nr)
 {
     const int64_t slice = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
