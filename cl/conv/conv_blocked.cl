@@ -52,9 +52,10 @@
 // ceil(panels / group_panels), 2 batch. Each may be any number >= 1, best below 65536: kernels loop
 // over the rest. Local memory: none. Private memory: P_PATCH + P_ACC floats.
 //
-// conv_blocked_pack(oc, slices, ic, taps, kw, w, w_off, w_o, w_c, w_y, w_x, packed, packed_off),
-// taps = kh * kw, w_o .. w_x from one output channel, input channel, line and column of the kernel
-// to the next in w: one work-item per work-group; dimension 0 covers panels, 1 slices. Each may be
+// conv_blocked_pack(oc, slices, in, ic, taps, kw, w, w_off, w_o, w_c, w_y, w_x, packed,
+// packed_off): in is P_IN of conv_blocked (an argument, so that one program packs for all), taps
+// kh * kw, and w_o .. w_x are from one output channel, input channel, line and column of the kernel
+// to the next in w. One work-item per work-group; dimension 0 covers panels, 1 slices. Each may be
 // smaller.
 //
 // @split
@@ -241,19 +242,19 @@ WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_blocked(CONV_BLOCKED_PARAMS) { convolve(BODY_GROUPS, CONV_BLOCKED_ARGS); }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_blocked_pack(const int oc, const int slices, const int ic, const int taps,
-                                const int kw, __global const elem *w, const long w_off,
-                                const long w_o, const long w_c, const long w_y, const long w_x,
-                                __global elem *packed, const long packed_off)
+__kernel void conv_blocked_pack(const int oc, const int slices, const int in, const int ic,
+                                const int taps, const int kw, __global const elem *w,
+                                const long w_off, const long w_o, const long w_c, const long w_y,
+                                const long w_x, __global elem *packed, const long packed_off)
 {
     const int panels = (oc + NR - 1) / NR;
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
         for (int s = get_group_id(1); s < slices; s += get_num_groups(1))
             for (int tap = 0; tap < taps; ++tap)
-                for (int p = 0; p < P_IN; ++p) {
+                for (int p = 0; p < in; ++p) {
                     __global elem *to = packed + packed_off +
-                                        ((((long)px * slices + s) * taps + tap) * P_IN + p) * NR;
-                    const int c = s * P_IN + p;
+                                        ((((long)px * slices + s) * taps + tap) * in + p) * NR;
+                    const int c = s * in + p;
                     __global const elem *from =
                         w + w_off + c * w_c + tap / kw * w_y + tap % kw * w_x;
                     for (int i = 0; i < NR; ++i) {

@@ -252,8 +252,8 @@ typedef struct ocl_launch {
  * called on this thread. */
 clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, size_t n_launches,
                                 clg_progress_callback progress, void *user);
-/* Has the compile helpers compile these launches, without building anything in this process, and
- * records those on which the compiler crashes. */
+/* Has the compile helpers compile these launches, and records those on which the compiler crashes.
+ * Builds each program in this process, too, while helpers compile the next ones; drafts stay. */
 clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t n_launches);
 /* Sets *out_refused to whether the driver's compiler has failed on this kernel in this launch
  * configuration (program.h): crashed, in this process or an earlier one, or exceeded a limit in

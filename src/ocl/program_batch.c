@@ -321,9 +321,11 @@ static clg_status try_launch(batch *b, size_t i)
 {
     const launch_job *job = (const launch_job *)b->jobs + i;
     CLG_TRY(cancel_check("compiling kernels"));
-    if (!job->kernel) return try_gemms(b, job);
-    return trial_of_launch(job->kernel, job->form, job->n_dims, job->offset, job->global,
-                           job->has_local ? job->local : NULL, keep_going, b);
+    ocl_kernel *k = job->kernel;
+    if (!k) return try_gemms(b, job);
+    CLG_TRY(trial_of_launch(k, job->form, job->n_dims, job->offset, job->global,
+                            job->has_local ? job->local : NULL, keep_going, b));
+    return program_build(b->context, k->program, k->entry); /* while other helpers work */
 }
 
 static bool has_new_gemms(ocl_context *ocl, const ocl_launch *launches, size_t n)

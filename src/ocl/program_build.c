@@ -94,7 +94,8 @@ static clg_status compile(ocl_context *ocl, const char *name, cl_uint n_texts, c
 }
 
 #define OPTIONS "-cl-std=CL1.2 -cl-mad-enable"
-#define UNOPTIMIZED " -cl-opt-disable"
+/* Kernels may have simpler code where BASELINE is defined (cl/common/micro_simd.clh). */
+#define UNOPTIMIZED " -cl-opt-disable -DBASELINE"
 #define ROUNDED_DIVISION " -cl-fp32-correctly-rounded-divide-sqrt"
 /* Defines the include guard of clang's opencl-c.h, to omit its 18,000 lines of declarations; ours
  * replace them. Vector types and macros come from another file, which is still included. */

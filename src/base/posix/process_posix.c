@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -82,6 +83,26 @@ static int set_attributes(posix_spawnattr_t *attributes)
     return code;
 }
 
+/* Returns the child's environment in a new block (release with memory_free): ours, with huge pages
+ * for glibc's malloc unless GLIBC_TUNABLES is set. Compilers allocate 100 MB and more, and a tenth
+ * of their time is page faults of small pages. NULL, for ours as it is, without memory or glibc. */
+static char **environment_of_child(void)
+{
+#ifdef __GLIBC__
+    static char tunables[] = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"; /* from glibc 2.35 on */
+    size_t n = 0;
+    if (!environ || sys_env("GLIBC_TUNABLES")) return NULL;
+    while (environ[n]) n++;
+    char **all = memory_alloc((n + 2) * sizeof *all);
+    if (!all) return NULL;
+    all[0] = tunables;
+    memcpy(all + 1, environ, (n + 1) * sizeof *all); /* with its NULL */
+    return all;
+#else
+    return NULL;
+#endif
+}
+
 static int spawn(const char *path, char *const *arguments, int channel, pid_t *out_pid)
 {
     posix_spawn_file_actions_t actions;
@@ -92,7 +113,11 @@ static int spawn(const char *path, char *const *arguments, int channel, pid_t *o
     if (code == 0) {
         code = set_actions(&actions, channel);
         if (code == 0) code = set_attributes(&attributes);
-        if (code == 0) code = posix_spawn(out_pid, path, &actions, &attributes, arguments, environ);
+        char **all = environment_of_child();
+        if (code == 0)
+            code =
+                posix_spawn(out_pid, path, &actions, &attributes, arguments, all ? all : environ);
+        memory_free(all);
         (void)posix_spawnattr_destroy(&attributes);
     }
     (void)posix_spawn_file_actions_destroy(&actions);

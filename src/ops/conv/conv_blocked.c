@@ -214,10 +214,10 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
                    (long long)at.first, (long long)at.by_line, (long long)at.by_column);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     /* packing does not depend on tiling, stride or padding: one program for all */
-    blocked_tiling any = {.in = t->in, .w.stride = 1};
+    blocked_tiling any = {.in = 1, .w.stride = 1};
     step *s = step_pack_kernel(b, impl, to, "conv_blocked", "conv_blocked_pack",
                                prelude(c, j, &any, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    STEP_INTS(b, s, j->oc, t->slices, j->ic, t->taps, j->axes[2].kernel);
+    STEP_INTS(b, s, j->oc, t->slices, t->in, j->ic, t->taps, j->axes[2].kernel);
     STEP_BUFFERS(b, s, {from, j->dtype});
     STEP_LONGS(b, s, at.by_output, at.by_input, at.by_line, at.by_column);
     STEP_BUFFERS(b, s, {to, j->dtype});
