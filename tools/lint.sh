@@ -26,6 +26,22 @@ layout() {
   done < <(c_files src onnxruntime include tools tests examples cl)
   return $status
 }
+# Prints those of the files of standard input that are in the share I/N of CLG_TEST_SHARE, or that
+# the last N commits changed or changed a header of.
+tidy_share() {
+  local share=${CLG_TEST_SHARE:-all} changed headers files
+  mapfile -t files
+  if [ "$share" = all ] || ! changed=$(git log -n "${share#*/}" --format= --name-only 2>/dev/null); then
+    printf '%s\n' "${files[@]}"
+    return
+  fi
+  headers=$(grep '\.h$' <<<"$changed" | sed 's|.*/|/|; s|$|"|' | sort -u)
+  {
+    printf '%s\n' "${files[@]}" | awk -v i="${share%/*}" -v n="${share#*/}" 'NR % n == i'
+    printf '%s\n' "${files[@]}" | grep -xF "$changed"
+    [ -z "$headers" ] || grep -lF "$headers" "${files[@]}"
+  } | sort -u
+}
 tidy() {
   [ -f "$build/compile_commands.json" ] || {
     echo "no $build/compile_commands.json: configure the build first"
@@ -38,12 +54,12 @@ tidy() {
   local plain=(src/base/cancel.c src/base/error.c src/base/posix/system_posix.c)
   # Windows' files are compiled for Windows alone (tools/windows.sh).
   find src -name '*.c' ! -name '*_windows.c' | sort | grep -vxF "$(printf '%s\n' "${plain[@]}")" |
-    "${each[@]}" "${tidy[@]}" --extra-arg=-include --extra-arg="$root/tools/lint/tidy_status.h" ||
+    tidy_share | "${each[@]}" "${tidy[@]}" --extra-arg=-include --extra-arg="$root/tools/lint/tidy_status.h" ||
     status=1
   {
     printf '%s\n' "${plain[@]}"
     find tools -name '*.c' ! -name '*_windows.c' | sort
-  } | "${each[@]}" "${tidy[@]}" || status=1
+  } | tidy_share | "${each[@]}" "${tidy[@]}" || status=1
   return $status
 } 2> >(grep -vE '^[0-9]+ (warning|error).* generated' >&2)
 shell_scripts() {
@@ -75,7 +91,7 @@ result_of() { # NAME
 names=(layout clang-tidy shellcheck)
 for script in tests/lint/*.sh; do names+=("$(basename "$script" .sh)"); done
 export root build results
-export -f c_files layout tidy shell_scripts run_one
+export -f c_files layout tidy tidy_share shell_scripts run_one
 # The longest first.
 printf '%s\n' portability clang-tidy "${names[@]}" | awk '!seen[$0]++' |
   xargs -P 2 -n 1 bash -uo pipefail -c 'run_one "$@"' run_one
