@@ -40,6 +40,7 @@ tidy_share() {
     printf '%s\n' "${files[@]}" | awk -v i="${share%/*}" -v n="${share#*/}" 'NR % n == i'
     printf '%s\n' "${files[@]}" | grep -xF "$changed"
     [ -z "$headers" ] || grep -lF "$headers" "${files[@]}"
+    true # also where grep finds none
   } | sort -u
 }
 tidy() {
