@@ -2,9 +2,9 @@
 #
 # Tests, found by name: tests/<area>/test_<subject>.c is one cmocka program and the ctest
 # <area>.<subject>; tests/<area>/<name>.sh of cli, conformance and lint are scripts. A program may
-# hold a line `/* ctest: label slow timeout 900 serial optimized */` that adds labels, changes its
-# time limit in seconds, keeps other tests from running beside it (what measures time), and has
-# optimised kernels under the sanitizers, too; a script `# ctest: timeout 900`.
+# hold a line `/* ctest: label slow timeout 900 serial */` that adds labels, changes its time limit
+# in seconds, and keeps other tests from running beside it (what measures time); a script `# ctest:
+# timeout 900`.
 #
 # The label `quick` is for what `tools/test.sh` runs within a minute: tests_quick builds it.
 
@@ -18,13 +18,8 @@ file(MAKE_DIRECTORY "${test_cache_dir}")
 set(CLG_TEST_MODELS "${PROJECT_SOURCE_DIR}/../shared/models" CACHE PATH
   "Folder of models with test data; tests that want it are skipped where it is not")
 # Optimised kernels, since what users run for long is to be tested; test_tiers.c tests the others.
-# Sanitizers do not see kernels, so that those that compile fastest do.
-set(test_compilation optimized)
-if(CLG_SANITIZE)
-  set(test_compilation baseline)
-endif()
 set(test_environment
-  "CLG_COMPILATION=${test_compilation}"
+  "CLG_COMPILATION=optimized"
   "CLG_CACHE_DIR=${test_cache_dir}"
   "CLG_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
   "CLG_BUILD_DIR=${PROJECT_BINARY_DIR}"
@@ -105,10 +100,6 @@ function(clg_add_test_programs area label)
     set_tests_properties("${area}.${subject}" PROPERTIES
       LABELS "${labels}" TIMEOUT ${timeout_s} ENVIRONMENT "${test_environment}"
       SKIP_RETURN_CODE 77)
-    if(directive MATCHES " optimized")
-      set_property(TEST "${area}.${subject}" APPEND PROPERTY
-        ENVIRONMENT "CLG_COMPILATION=optimized")
-    endif()
     if(directive MATCHES " serial")
       set_property(TEST "${area}.${subject}" PROPERTY RUN_SERIAL ON)
     endif()

@@ -27,11 +27,12 @@ layout() {
   return $status
 }
 # Prints those of the files of standard input that are in the share I/N of CLG_TEST_SHARE, or that
-# the last N commits changed or changed a header of.
+# one of the last 64 commits changed, or changed a header of: more than are made between two runs of
+# continuous integration.
 tidy_share() {
   local share=${CLG_TEST_SHARE:-all} changed headers files
   mapfile -t files
-  if [ "$share" = all ] || ! changed=$(git log -n "${share#*/}" --format= --name-only 2>/dev/null); then
+  if [ "$share" = all ] || ! changed=$(git log -n 64 --format= --name-only 2>/dev/null); then
     printf '%s\n' "${files[@]}"
     return
   fi
@@ -55,7 +56,8 @@ tidy() {
   local plain=(src/base/cancel.c src/base/error.c src/base/posix/system_posix.c)
   # Windows' files are compiled for Windows alone (tools/windows.sh).
   find src -name '*.c' ! -name '*_windows.c' | sort | grep -vxF "$(printf '%s\n' "${plain[@]}")" |
-    tidy_share | "${each[@]}" "${tidy[@]}" --extra-arg=-include --extra-arg="$root/tools/lint/tidy_status.h" ||
+    tidy_share |
+    "${each[@]}" "${tidy[@]}" --extra-arg=-include --extra-arg="$root/tools/lint/tidy_status.h" ||
     status=1
   {
     printf '%s\n' "${plain[@]}"

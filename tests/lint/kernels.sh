@@ -59,7 +59,7 @@ while IFS=$'\t' read -r program file row only; do
   if [[ $only != nvidia && $file != cl/device/probe.cl ]] &&
     ! cat cl/common/builtins.clh "$work/$program.cl" | "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -cl-no-stdinc \
       -include opencl-c-base.h -fsyntax-only -Werror -Wno-unused-value -DBASELINE -Icl -; then
-    echo "$file: failed as a baseline program, with the declarations of cl/common/builtins.clh and $row"
+    echo "$file: failed with BASELINE, the declarations of cl/common/builtins.clh and $row"
     status=1
   fi
   if grep -qx '// @split' "$file"; then

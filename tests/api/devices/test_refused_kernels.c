@@ -5,7 +5,7 @@
  * be used; work-groups must shrink where the kernel allows it; and where no implementation remains,
  * the error must name the kernel. Rejections are not recorded: the next process tries again.
  */
-/* ctest: timeout 900 optimized */
+/* ctest: timeout 900 */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 

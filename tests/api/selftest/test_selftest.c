@@ -6,7 +6,7 @@
  * context's lifetime; and another driver version must be tested again. With self-tests disabled,
  * the same model's result is wrong.
  */
-/* ctest: timeout 900 optimized */
+/* ctest: timeout 900 */
 #include "support/unit.h"
 
 #include "support/fakes/wrong_driver.h"

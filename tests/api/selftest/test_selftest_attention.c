@@ -5,7 +5,7 @@
  * implementation must be detected and another one must compute the right result; where all are
  * wrong, an error must say so. With self-tests disabled, the same model's result is wrong.
  */
-/* ctest: timeout 900 optimized */
+/* ctest: timeout 900 */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 

@@ -4,7 +4,6 @@
  * device has such a unit, but not used by default; used where a session prefers them and their
  * self-test passes; and rejected under a driver that miscompiles them (layers/opencl_wrong.c).
  */
-/* ctest: optimized */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 

@@ -4,7 +4,7 @@
  * kernels (layers/opencl_wrong.c). The wrong implementation must be reported and not used, and the
  * plain one must compute the right result. With self-tests disabled, the result is wrong.
  */
-/* ctest: timeout 900 optimized */
+/* ctest: timeout 900 */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
