@@ -24,22 +24,28 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROWS = 5, INNER = 19, COLS = 13, N_THREADS = 3 };
+enum { ROWS = 5, MANY_ROWS = 41, INNER = 19, COLS = 13, N_THREADS = 3 };
 /* A run that never gets its optimised kernels ends the test after this. */
 #define PATIENCE_NS UINT64_C(240000000000)
 
 static opencl_faults faults;
 
-static clg_context *open_context(const char *store, clg_compilation compilation, const char *helper)
+static clg_context *open_tested(const char *store, clg_compilation compilation, const char *helper,
+                                clg_selftest selftest)
 {
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
     clg_context *context;
     options.cache_dir = scratch_path(store);
     options.compilation = compilation;
     options.compile_helper = helper;
-    options.selftest = CLG_SELFTEST_ON;
+    options.selftest = selftest;
     assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &context));
     return context;
+}
+
+static clg_context *open_context(const char *store, clg_compilation compilation, const char *helper)
+{
+    return open_tested(store, compilation, helper, CLG_SELFTEST_ON);
 }
 
 /* y = Softmax(Sigmoid(x w)), x [ROWS,INNER], w [INNER,cols] */
@@ -58,14 +64,19 @@ static clg_session *open_session(clg_context *context, int64_t cols)
     return build_session(context, g, NULL);
 }
 
-static clg_status run(clg_session *s, float y[ROWS * COLS])
+/* Computes rows <= MANY_ROWS rows of y. */
+static clg_status run_rows(clg_session *s, int rows, float *y)
 {
-    float x[ROWS * INNER];
-    for (int i = 0; i < ROWS * INNER; i++) x[i] = (float)(i * 5 % 17 - 8) / 8;
-    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, INNER), x, sizeof x));
+    float x[MANY_ROWS * INNER];
+    const size_t n = (size_t)rows;
+    for (int i = 0; i < rows * INNER; i++) x[i] = (float)(i * 5 % 17 - 8) / 8;
+    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, INNER), x,
+                                       n * INNER * sizeof *x));
     CLG_TRY(clg_session_run(s));
-    return clg_session_get_output_data(s, "y", y, sizeof(float) * ROWS * COLS);
+    return clg_session_get_output_data(s, "y", y, n * COLS * sizeof *y);
 }
+
+static clg_status run(clg_session *s, float y[ROWS * COLS]) { return run_rows(s, ROWS, y); }
 
 static bool gains(const clg_context *context)
 {
@@ -133,6 +144,25 @@ TEST(tiers__give_the_same_bits)
     expect_warm("baseline", CLG_COMPILATION_BASELINE, expected);
     compute("tiered", CLG_COMPILATION_TIERED, y);
     assert_memory_equal(y, expected, sizeof y);
+}
+
+/* Without self-tests, after which an optimised kernel would replace a wrong one: register tiles that
+ * are full, and with fewer rows. */
+TEST(tiers__baseline_kernels_are_right_untested)
+{
+    enum { N_ROWS = 3 };
+    static const int rows[N_ROWS] = {1, ROWS, MANY_ROWS};
+    static const clg_compilation each[2] = {CLG_COMPILATION_OPTIMIZED, CLG_COMPILATION_BASELINE};
+    float y[2][N_ROWS][MANY_ROWS * COLS] = {{{0}}};
+    for (int c = 0; c < 2; c++) {
+        clg_context *context =
+            open_tested(c ? "untested" : "untested optimized", each[c], NULL, CLG_SELFTEST_OFF);
+        clg_session *s = open_session(context, COLS);
+        for (int i = 0; i < N_ROWS; i++) assert_ok(run_rows(s, rows[i], y[c][i]));
+        clg_session_free(s);
+        clg_context_free(context);
+    }
+    for (int i = 0; i < N_ROWS; i++) assert_memory_equal(y[1][i], y[0][i], sizeof y[0][i]);
 }
 
 TEST(tiers__are_replaced)
