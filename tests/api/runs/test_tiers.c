@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROWS = 5, MANY_ROWS = 41, INNER = 19, COLS = 13, N_THREADS = 3 };
+enum { ROWS = 5, MANY_ROWS = 48, INNER = 19, COLS = 13, N_THREADS = 3 };
 /* A run that never gets its optimised kernels ends the test after this. */
 #define PATIENCE_NS UINT64_C(240000000000)
 
@@ -64,7 +64,7 @@ static clg_session *open_session(clg_context *context, int64_t cols)
     return build_session(context, g, NULL);
 }
 
-/* Computes rows <= MANY_ROWS rows of y. */
+/* Computes rows <= MANY_ROWS rows of y. MANY_ROWS is a multiple of each register tile's rows. */
 static clg_status run_rows(clg_session *s, int rows, float *y)
 {
     float x[MANY_ROWS * INNER];
@@ -146,8 +146,8 @@ TEST(tiers__give_the_same_bits)
     assert_memory_equal(y, expected, sizeof y);
 }
 
-/* Without self-tests, after which an optimised kernel would replace a wrong one: register tiles that
- * are full, and with fewer rows. */
+/* Without self-tests, after which an optimised kernel would replace a wrong one: full register
+ * tiles, and with fewer rows. */
 TEST(tiers__baseline_kernels_are_right_untested)
 {
     enum { N_ROWS = 3 };
