@@ -34,7 +34,7 @@
 
 #include "common/types.clh"
 #include "attention/attention.clh"
-#include "common/exp.clh"
+#include "functions/exp.clh"
 #include "common/lanes_simd.clh"
 #include "common/transpose_simd.clh"
 

@@ -24,7 +24,7 @@
 //           +--------+------+   +--------+--------+--------+   C: register tiles of tile_m x NR
 //           |        |      |   |        |        |        |
 //           +--------+------+   +--------+--------+--------+
-//   group_tiles * tile_m
+//   group_tiles * tile_m, at most
 //
 //   loop, outermost first                  computes in one step            cached data
 //   groups z, y, x    multiply             a group's part of C
@@ -60,9 +60,9 @@
 //                                      A nor B
 //   tile_m            height of a register tile, 1..P_MR; ceil(m / ceil(m / P_MR)) balances the
 //                     tiles
-//   group_tiles       tiles of a group
-//   group_panels      panels of a group; group_panels * group_tiles * tile_m * NR <= P_ACC if
-//                     k > P_KC
+//   group_tiles       maximum number of tiles of a group (common/even_part.clh)
+//   group_panels      maximum number of panels of a group; group_panels * group_tiles * tile_m * NR
+//                     <= P_ACC if k > P_KC
 //   EPILOGUE_PARAMS   the residual has the strides of c and may be c
 //
 // NDRange: one work-item per work-group. Dimension 0 covers panels / group_panels, 1 tiles /
@@ -106,6 +106,7 @@
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
+#include "common/even_part.clh"
 #include "common/lanes_simd.clh"
 #include "common/floats_simd.clh"
 #include "common/transpose_simd.clh"
@@ -139,8 +140,10 @@ static inline void multiply_group(const int x, const int y, const int z, GEMM_PA
     __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1;
     __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
     const int panels = (n + NR - 1) / NR, tiles = (m + tile_m - 1) / tile_m;
-    const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
-    const int panel0 = x * group_panels, panel1 = min(panel0 + group_panels, panels);
+    const struct part down = even_part(tiles, group_tiles, y);
+    const struct part across = even_part(panels, group_panels, x);
+    const int tile0 = down.first, tile1 = down.end;
+    const int panel0 = across.first, panel1 = across.end;
     // Prefetch C by rows, or by columns where these are contiguous.
     const int row_step = c_cs == 1 ? c_rs : c_cs;
     const int n_rows = c_cs == 1 ? tile_m : c_rs == 1 ? NR : 0;

@@ -26,8 +26,10 @@
 // Arguments: those of qmatmul.cl (with P_B_PACKED 1, b as packed), with these before
 // QMATMUL_ARGS_LAST:
 //   tile_m         height of a register tile, 1..P_MR
-//   group_tiles    tiles of a group; group_tiles * tile_m <= P_MC
-//   group_panels   panels of a group; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
+//   group_tiles    maximum number of tiles of a group (common/even_part.clh); group_tiles * tile_m
+//                  <= P_MC
+//   group_panels   maximum number of panels of a group; (group_tiles * tile_m + 1) * group_panels
+//                  * NR <= P_ACC
 // m, n and batch are not 0.
 // NDRange: one work-item per work-group. Dimension 0 covers panels / group_panels, 1 tiles /
 // group_tiles, 2 batch.
@@ -44,6 +46,7 @@
 //          P_B_PACKED=0 P_A=2 P_B=2 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_RANK=1
 // @variant P_UNIT=1 P_DOT=0 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768
 //          P_B_PACKED=1 P_A=3 P_B=3 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_RANK=0
+#include "common/even_part.clh"
 #include "common/for_each_dim.clh"
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"
@@ -235,9 +238,10 @@ __kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
                 long at_a = 0, at_b = 0;
                 int rest = z;
                 RANK_DOWN(BATCH_PLACE)
-                const int row0 = by * group_tiles * tile_m,
-                          rows = min(group_tiles * tile_m, m - row0);
-                const int panel0 = bx * group_panels, panel1 = min(panel0 + group_panels, panels);
+                const struct part down = even_part(tiles, group_tiles, by);
+                const struct part across = even_part(panels, group_panels, bx);
+                const int row0 = down.first * tile_m, rows = min(down.end * tile_m, m) - row0;
+                const int panel0 = across.first, panel1 = across.end;
                 const int t_row = (panel1 - panel0) * P_NRV;
                 __global const uchar *left =
                     (__global const uchar *)(a + a_off + at_a + (long)row0 * k);

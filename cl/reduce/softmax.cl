@@ -37,7 +37,7 @@
 #include "common/reductions.clh"
 
 #if P_VEC > 1 && P_T != 11
-#include "common/exp.clh"
+#include "functions/exp.clh"
 EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
 #else
 #define exp_lanes exp

@@ -30,7 +30,7 @@
  * machine above with build/tests/bench/matmul; checked by: build/tests/bench/cost_model gemm */
 static const struct {
     int64_t groups_per_unit, many_groups_per_unit, group_operations;
-    double operations_per_lane_ns, bytes_per_ns, waking_ns;
+    double operations_per_lane_ns, bytes_per_ns, waking_ns, min_gain;
 } cost = {
     /* work-groups per core. With 8 the rate was 0.88 to 1.02 times that with 4, with 16 it was 0.79
      * to 1.02 times: PoCL 3.1 assigns half of the work-groups to its first thread */
@@ -49,6 +49,8 @@ static const struct {
     /* time until a second thread has woken up. Estimated, not measured for this model: in a virtual
      * machine it was about 35 us (decision 31) */
     .waking_ns = 12000.0,
+    /* the part of the time that work-groups of fewer panels must save: estimated */
+    .min_gain = 0.03,
 };
 
 /* The tiling of a GEMM. A register tile has tile_m rows (mr at most) and nr = nrv * vec columns;
@@ -76,6 +78,23 @@ static int64_t tile_rows(const gemm_job *j, int64_t mr)
     const bool share_a_set = !is_copied && j->a.cs == 1 && row_bytes % SIMD_SET_BYTES == 0;
     const int64_t max = share_a_set && row_bytes != 0 ? work_min(mr, SIMD_SET_ROWS) : mr;
     return work_ceil_div(j->m, work_ceil_div(j->m, max));
+}
+
+/* Returns how many panels a work-group computes, `room` or fewer, so that the compute units end
+ * together: of 9 work-groups, one of two units computes 5. n_rows: work-groups along m, of all
+ * batches. */
+static int64_t even_panels(int64_t panels, int64_t room, int64_t n_rows, int64_t units)
+{
+    int64_t best = room;
+    double lowest = 0; /* work-groups of the unit that has most, relative to an equal share */
+    for (int64_t each = room; each > 0; each--) {
+        const int64_t groups = work_ceil_div(panels, each) * n_rows;
+        const double load = (double)(work_ceil_div(groups, units) * units) / (double)groups;
+        if (each < room && load > lowest * (1 - cost.min_gain)) continue;
+        lowest = load;
+        best = each;
+    }
+    return best;
 }
 
 static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
@@ -113,6 +132,8 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
                                                  2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
     together = work_min(work_min(together, fit), t.panels);
     t.group_panels = together < 1 ? 1 : together;
+    if (trial == 0 && !at_once && groups > 0)
+        t.group_panels = even_panels(t.panels, t.group_panels, groups / t.panels, units);
     return t;
 }
 

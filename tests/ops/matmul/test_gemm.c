@@ -315,4 +315,41 @@ TEST(gemm__nan_and_infinity)
     run_node_check(&r, GEMM_FLOAT_TOLERANCE);
 }
 
+/* Checks Gelu after a product of a column of n values and a row of ones. */
+static void check_gelu(int n, const double *values, double tolerance, double scale)
+{
+    enum { COLUMNS = 35 }; /* whole vectors, and a rest */
+    double ones[COLUMNS], *y = run_node_zeros(n * COLUMNS);
+    for (int j = 0; j < COLUMNS; j++) ones[j] = 1;
+    for (int i = 0; i < n * COLUMNS; i++) {
+        const double x = (float)values[i / COLUMNS];
+        y[i] = isinf(x) ? x : x * erfc(-x / sqrt(2.0)) / 2;
+    }
+    run_node r;
+    run_node_start(&r, NULL, "MatMul", 20);
+    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){n, 1}, values);
+    run_node_constant(&r, CLG_FLOAT32, 2, (int64_t[]){1, COLUMNS}, ones);
+    run_node_then(&r, "Gelu");
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){n, COLUMNS}, y);
+    run_node_check_scaled(&r, tolerance, scale);
+}
+
+TEST(gemm__gelu_far_from_0)
+{
+    const double values[] = {NAN,  INFINITY, 1e30, 100,  6.6,   6.49, 6.51, 5,
+                             -4.5, -6.49,    -6.6, -100, -1000, 0,    1e-6, -1e-6};
+    check_gelu(sizeof values / sizeof *values, values, GEMM_FLOAT_TOLERANCE, 1);
+}
+
+/* Tolerances are relative to the results. By erf in float32, 1 + erf(x / sqrt(2)) is a multiple of
+ * 2^-24: at -1 of a 5 millionth of it, at -3 of a 45,000th. */
+TEST(gemm__gelu_near_0)
+{
+    double values[101];
+    for (int i = 0; i < 101; i++) values[i] = -1 + 0.0713 * i;
+    check_gelu(101, values, 1.5e-6, 0);
+    for (int i = 0; i < 21; i++) values[i] = -3 + 0.1 * i;
+    check_gelu(21, values, 5e-5, 0);
+}
+
 TEST_GROUP(run_node_open, run_node_close)

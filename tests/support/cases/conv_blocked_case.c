@@ -329,7 +329,7 @@ static void check_result(clg_context *context, const clg_session_options *option
 }
 
 /* Returns whether Oclgrind 21.10 computes the case wrongly. It computes ~true as 1 in vectors of
- * booleans, which the compiler generates for common/exp.clh. */
+ * booleans, which the compiler generates for functions/exp.clh. */
 static bool is_mistaken_by_oclgrind(const conv_case *t)
 {
     return t->activation && strcmp(t->activation, "Sigmoid") == 0;
