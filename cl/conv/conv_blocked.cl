@@ -85,6 +85,8 @@ typedef const float *pixel_ptr;
 typedef __global const float *pixel_ptr;
 #endif
 
+// A register tile reads a few adjacent pixels of each slice, too few for a processor to predict
+// those of the next slice, a feature map away: for each channel one of them is prefetched.
 #define MICRO_PARAMS                                                                               \
     const int slices, const int taps, const int *offsets, pixel_ptr x, const int x_slice,          \
         __global const float *w, __global const float *next, const int next_step
@@ -96,7 +98,7 @@ typedef __global const float *pixel_ptr;
             _Pragma("unroll 2") for (int p = 0; p < P_IN;                                          \
                                      ++p, w += NR, next += next_step, prefetch_l2(next))           \
             {                                                                                      \
-                BODY                                                                               \
+                BODY if (P_IN > 1) prefetch_l1((size_t)(a + x_slice + p * STEP));                  \
             }                                                                                      \
         }
 #define MICRO_A(i) a[(i)*STEP + p]
