@@ -14,7 +14,7 @@
 # ops, api, faults, cli, conformance and models. Without tests and variants, the share that ctest's
 # conformance.cpu_variants runs. --build: a folder built with tests, default build. Each variant has
 # separate caches, removed at the end. CLG_TEST_PLACES and CLG_TEST_SHARE work as they do for ctest
-# (docs/testing.md).
+# (docs/testing.md), and kernels are optimised.
 #
 # Prints a line for each variant; of a test that fails, its output. Fails when one fails or none
 # ran.
@@ -179,7 +179,9 @@ run_variant() { # VARIANT: `tests`
   fi
   start=$SECONDS
   printf '%s\n' "${tests[@]}" |
-    env "${settings[@]}" CLG_CACHE_DIR="$work/store" POCL_CACHE_DIR="$work/pocl" CLG_SOURCE_DIR="$here" CLG_BUILD_DIR="$build" \
+    env "${settings[@]}" CLG_COMPILATION=optimized \
+      CLG_CACHE_DIR="$work/store" POCL_CACHE_DIR="$work/pocl" \
+      CLG_SOURCE_DIR="$here" CLG_BUILD_DIR="$build" \
       CLG_TEST_MODELS="${CLG_TEST_MODELS:-$here/../shared/models}" CLTOOL="$cltool" \
       xargs -r -P "$jobs" -n 1 bash "${BASH_SOURCE[0]}" --build "$build" --one >"$work/results"
   n_passed=$(grep -c '^passed' "$work/results" || true)
