@@ -16,6 +16,7 @@
 //                local size 1. The KD * KH lines of x in the window of a row are first reduced to
 //                one line of (OW-1) * stride + (KW-1) * dilation + 1 elements, plus P_VEC of
 //                padding; `rows` such lines must fit in P_LINE. NDRange: ceil(OD*OH / rows), planes
+//              2 is pool_blocked.cl
 //   P_LINE     P_FORM 1: elements of private memory for lines: 4096; else 0
 //   P_T        element type, see common/number.clh; integers only with P_OP 0
 //   P_VEC      lanes of a vector, see common/number.clh; 1 in P_FORM 0, at most OW in P_FORM 1
@@ -44,70 +45,7 @@
 #include "common/body.clh"
 #include "common/number.clh"
 #include "vision/window_axis.clh"
-
-#if P_OP == 0
-#define START ((vec)NUM_LOWEST)
-// A NaN replaces any maximum, and is never replaced.
-#if NUM_FLOAT
-#define TAKES(v, best) ((v) > (best) || ((v) != (v)))
-#else
-#define TAKES(v, best) ((v) > (best))
-#endif
-#else
-#define START ((vec)(num)0)
-#endif
-
-// power returns |v|^p and root v^(1/p) for Lp; both return v for other operators.
-static inline vec power(const vec v, const float p)
-{
-#if P_P == 1
-    return fabs(v);
-#elif P_P == 2
-    return v * v;
-#elif P_OP == 3
-    return pow(fabs(v), (vec)(num)p);
-#else
-    return v;
-#endif
-}
-
-static inline vec root(const vec v, const float p)
-{
-#if P_P == 1
-    return v;
-#elif P_P == 2
-    return sqrt(v);
-#elif P_OP == 3
-    return pow(v, (vec)((num)1 / (num)p));
-#else
-    return v;
-#endif
-}
-
-static inline vec join(const vec best, const vec v)
-{
-#if P_OP == 0
-    return TAKES(v, best) ? v : best;
-#else
-    return best + v;
-#endif
-}
-
-static inline vec fold(const vec best, const vec v, const float p)
-{
-    return join(best, power(v, p));
-}
-
-#define POOL_PARAMS                                                                                \
-    __global const elem *x, const long x_off, __global elem *y, const long y_off,                  \
-        __global long *indices, const long indices_off, const int planes, const int d,             \
-        const int od, const int kd, const int sd, const int dd, const int pd, const int pd_end,    \
-        const int h, const int oh, const int kh, const int sh, const int dh, const int ph,         \
-        const int ph_end, const int w, const int ow, const int kw, const int sw, const int dw,     \
-        const int pw, const int pw_end, const int column_major, const float p, const int rows
-#define POOL_ARGS                                                                                  \
-    x, x_off, y, y_off, indices, indices_off, planes, d, od, kd, sd, dd, pd, pd_end, h, oh, kh,    \
-        sh, dh, ph, ph_end, w, ow, kw, sw, dw, pw, pw_end, column_major, p, rows
+#include "vision/pool.clh"
 
 #if P_FORM == 0
 

@@ -97,6 +97,7 @@ static const char *const names[] = {
     "pad",
     "pointwise",
     "pool",
+    "pool_blocked",
     "pool_grad",
     "pool_grad_planes",
     "pool_items",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers MaxPool, AveragePool and LpPool over one to three axes. Kernels: cl/vision/pool.cl. Global
- * pools are reductions (op_reduce.c).
+ * Lowers MaxPool, AveragePool and LpPool over one to three axes. Kernels: cl/vision/pool.cl and
+ * pool_blocked.cl. Global pools are reductions (op_reduce.c).
  */
 #include "ops/batch/batch_rule.h"
 #include "ops/grad/grad_rule.h"
@@ -51,19 +51,59 @@ typedef struct pool_job {
     bool indices;
 } pool_job;
 
-/* How the kernel pool_rows is divided. Estimated, not measured; checked by:
+/* How the kernels pool_rows and pool_blocked are divided. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of GoogLeNet, GB/s of its pools) */
 #define LINE_ROOM 4096    /* P_LINE: floats of a work-item's buffer of rows: half of a 32 KiB L1 */
 #define GROUPS_PER_UNIT 8 /* at least this many work-items per core; balances the load */
 
-/* Returns how many output rows a work-item computes, with vectors of `lanes` elements: as many as
- * fit P_LINE, but few enough to keep all compute units busy; 0 if not even one fits. */
+/* The kernels: an output, a few rows of outputs, or a few rows of vectors for each work-item. */
+typedef enum pool_form { POOL_ITEMS, POOL_ROWS, POOL_BLOCKED } pool_form; /* P_FORM */
+
+static const struct {
+    const char *source, *entry;
+} kernels[] = {[POOL_ITEMS] = {"pool", "pool_items"},
+               [POOL_ROWS] = {"pool", "pool_rows"},
+               [POOL_BLOCKED] = {"pool_blocked", "pool_blocked"}};
+
+/* Returns how many of n_rows rows a work-item computes for all compute units to be busy. */
+static int64_t rows_share(const lower_context *c, int64_t n_rows)
+{
+    return work_ceil_div(n_rows, GROUPS_PER_UNIT * work_units(c));
+}
+
+/* Returns how many output rows a work-item of pool_rows computes, with vectors of `lanes` elements:
+ * as many as fit P_LINE, but few enough to keep all compute units busy; 0 if not even one fits. */
 static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
 {
     const int64_t length = window_seen(w, w->out) + lanes;
-    const int64_t max = LINE_ROOM / length,
-                  share = work_ceil_div(n_rows, GROUPS_PER_UNIT * work_units(c));
+    const int64_t max = LINE_ROOM / length, share = rows_share(c, n_rows);
     return share < max && share > 0 ? share : max;
+}
+
+/* Returns whether elements of a vector are never in the same window, and windows of vectors fit in
+ * a line: what pool_blocked needs. */
+static bool is_blocked(const window_axis *axes, int lanes)
+{
+    const window_axis *w = &axes[2];
+    return w->in == lanes && w->out == lanes && w->kernel == 1 && w->stride == 1 &&
+           w->pad_begin == 0 && window_seen(&axes[1], 1) <= LINE_ROOM / lanes;
+}
+
+/* Chooses the kernel. *at_once: rows of outputs of a work-item; 0 for POOL_ITEMS. */
+static pool_form choose_form(const lower_context *c, const pool_job *j, const window_axis *axes,
+                             int64_t planes, int64_t *at_once)
+{
+    const int64_t n_rows = axes[0].out * axes[1].out;
+    const int lanes = work_lanes(c, axes[2].out);
+    *at_once = 0;
+    if (!lower_is_simd(c) || j->indices || axes[2].out < 4) return POOL_ITEMS;
+    if (is_blocked(axes, lanes)) {
+        const int64_t share = rows_share(c, planes * axes[0].out);
+        *at_once = share < 1 ? 1 : work_min(share, axes[0].out);
+        return POOL_BLOCKED;
+    }
+    *at_once = rows_at_once(c, &axes[2], lanes, planes * n_rows);
+    return *at_once > 0 ? POOL_ROWS : POOL_ITEMS;
 }
 
 /* Appends the step of a pool to `impl`, or to a new candidate if impl is NULL. */
@@ -80,21 +120,19 @@ static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
     pool_op op = j->op;
     if (op == POOL_AVERAGE && node_int(c->node, "count_include_pad", 0) != 0)
         op = POOL_AVERAGE_PADDED;
-    const int64_t at_once =
-        lower_is_simd(c) && !j->indices && axes[2].out >= 4
-            ? rows_at_once(c, &axes[2], work_lanes(c, axes[2].out), planes * rows)
-            : 0;
-    const bool in_rows = at_once > 0;
-    const int lanes = in_rows ? work_lanes(c, axes[2].out) : 1;
+    int64_t at_once;
+    const pool_form form = choose_form(c, j, axes, planes, &at_once);
+    const int lanes = form == POOL_ITEMS ? 1 : work_lanes(c, axes[2].out);
+    const int line = form == POOL_ITEMS ? 0 : LINE_ROOM;
 
     step_builder *b = &c->build;
-    const char *entry = in_rows ? "pool_rows" : "pool_items";
-    step *k = step_kernel(b, impl ? impl : step_candidate(b, entry), "pool", entry,
+    const char *entry = kernels[form].entry;
+    step *k = step_kernel(b, impl ? impl : step_candidate(b, entry), kernels[form].source, entry,
                           prelude_text(b,
                                        "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_LINE=%d P_T=%d "
                                        "P_VEC=%d",
-                                       (int)op, power_form(op, p), j->indices, in_rows,
-                                       in_rows ? LINE_ROOM : 0, (int)j->dtype, lanes));
+                                       (int)op, power_form(op, p), j->indices, (int)form, line,
+                                       (int)j->dtype, lanes));
     k->label = labels[op];
     STEP_BUFFERS(b, k, {j->x, j->dtype}, {j->y, j->dtype},
                  {j->indices ? operand_output(1) : j->y, j->indices ? CLG_INT64 : j->dtype});
@@ -107,10 +145,11 @@ static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
         (double)(planes * outputs) * (double)(axes[0].kernel * axes[1].kernel * axes[2].kernel);
     k->bytes = (double)(planes * (outputs + axes[0].in * axes[1].in * axes[2].in)) *
                (double)dtype_size(j->dtype);
-    if (in_rows)
-        work_range_2d(c, k, work_ceil_div(rows, at_once), 1, planes, 1);
-    else
+    if (form == POOL_ITEMS)
         work_range_rows(c, k, outputs, planes);
+    else
+        work_range_2d(c, k, work_ceil_div(form == POOL_ROWS ? rows : axes[0].out, at_once), 1,
+                      planes, 1);
     return CLG_OK;
 }
 

@@ -120,15 +120,20 @@ static int64_t column_major(const pool_whole *w, int64_t at)
 
 static const char *const op_names[] = {"MaxPool", "AveragePool", "AveragePool", "LpPool"};
 
-static void pool(const pool_case *t, pool_op op, clg_dtype dtype, double p, int indices)
+static int64_t elements_of(const pool_case *t)
+{
+    const pool_whole w = complete(t);
+    return t->planes[0] * t->planes[1] * w.in[0] * w.in[1] * w.in[2];
+}
+
+/* Pools x. indices: 1 also checks the indices, 2 those of storage_order 1. */
+static void pool_values(const pool_case *t, pool_op op, clg_dtype dtype, double p, int indices,
+                        const double *x)
 {
     const pool_whole w = complete(t);
     const int64_t outputs = w.out[0] * w.out[1] * w.out[2], size = w.in[0] * w.in[1] * w.in[2];
     const int64_t planes = t->planes[0] * t->planes[1];
-    double *x = run_node_random(planes * size), *y = run_node_zeros(planes * outputs);
-    double *positions = run_node_zeros(planes * outputs);
-    for (int64_t i = 0; i < planes * size && !dtype_is_float(dtype); i++)
-        x[i] = floor(x[i] * 100) + (dtype == CLG_UINT8 ? 100 : 0);
+    double *y = run_node_zeros(planes * outputs), *positions = run_node_zeros(planes * outputs);
     for (int64_t i = 0; i < planes * outputs; i++) {
         const int64_t at = i % outputs, plane = i / outputs;
         const int64_t place[3] = {at / (w.out[1] * w.out[2]), at / w.out[2] % w.out[1],
@@ -152,6 +157,15 @@ static void pool(const pool_case *t, pool_op op, clg_dtype dtype, double p, int 
     run_node_expect(&r, dtype, t->axes + 2, y_dims, y);
     if (indices) run_node_expect(&r, CLG_INT64, t->axes + 2, y_dims, positions);
     run_node_check(&r, op == POOL_MAX ? 0 : dtype == CLG_FLOAT16 ? 1e-3 : FLOAT_TOLERANCE);
+}
+
+static void pool(const pool_case *t, pool_op op, clg_dtype dtype, double p, int indices)
+{
+    const int64_t n = elements_of(t);
+    double *x = run_node_random(n);
+    for (int64_t i = 0; i < n && !dtype_is_float(dtype); i++)
+        x[i] = floor(x[i] * 100) + (dtype == CLG_UINT8 ? 100 : 0);
+    pool_values(t, op, dtype, p, indices, x);
 }
 
 static const pool_case cases[] = {
@@ -220,32 +234,80 @@ static const pool_case cases[] = {
      .end = {0, 1, 1}},
     {.axes = 2, .planes = {0, 3}, .in = {4, 4}, .kernel = {2, 2}},
 };
-#define N_CASES (sizeof cases / sizeof *cases)
+
+/* Windows of one element along the last axis, of LANES elements, as of feature maps in blocks of
+ * channels: with padding and strides, with dilations, a line longer than any buffer of the kernel,
+ * and a window that is. */
+static const pool_case blocked_cases[] = {
+    {.axes = 3,
+     .planes = {1, 3},
+     .in = {9, 13},
+     .kernel = {3, 3, 1},
+     .strides = {2, 2, 1},
+     .begin = {1, 1, 0},
+     .end = {1, 1, 0}},
+    {.axes = 3,
+     .planes = {2, 2},
+     .in = {10, 11},
+     .kernel = {2, 3, 1},
+     .strides = {1, 2, 1},
+     .dilations = {3, 2, 1},
+     .begin = {1, 1, 0},
+     .end = {0, 2, 0},
+     .ceil_mode = true},
+    {.axes = 3,
+     .planes = {1, 1},
+     .in = {2, 1100},
+     .kernel = {2, 5, 1},
+     .strides = {1, 2, 1},
+     .begin = {0, 2, 0}},
+    {.axes = 3, .planes = {1, 1}, .in = {1, 1200}, .kernel = {1, 2, 1}, .dilations = {1, 1100, 1}},
+};
+static const int64_t lanes[] = {4, 8, 16};
+#define N_BLOCKED (sizeof blocked_cases / sizeof *blocked_cases)
+#define N_IN_BLOCKS (N_BLOCKED * sizeof lanes / sizeof *lanes)
+
+/* Returns case i of blocked_cases with each number of lanes, i < N_IN_BLOCKS. */
+static const pool_case *in_blocks(size_t i)
+{
+    static pool_case t;
+    t = blocked_cases[i % N_BLOCKED];
+    t.in[2] = lanes[i / N_BLOCKED];
+    return &t;
+}
+
+#define N_PLAIN (sizeof cases / sizeof *cases)
+#define N_CASES (N_PLAIN + N_IN_BLOCKS)
+
+static const pool_case *case_at(size_t i)
+{
+    return i < N_PLAIN ? &cases[i] : in_blocks(i - N_PLAIN);
+}
 
 TEST(pool__max)
 {
-    for (size_t i = 0; i < N_CASES; i++) pool(&cases[i], POOL_MAX, CLG_FLOAT32, 0, 0);
+    for (size_t i = 0; i < N_CASES; i++) pool(case_at(i), POOL_MAX, CLG_FLOAT32, 0, 0);
 }
 
 TEST(pool__max_indices)
 {
-    for (size_t i = 0; i < N_CASES; i++) {
-        pool(&cases[i], POOL_MAX, CLG_FLOAT32, 0, 1);
-        pool(&cases[i], POOL_MAX, CLG_FLOAT32, 0, 2);
+    for (size_t i = 0; i < N_PLAIN; i++) {
+        pool(case_at(i), POOL_MAX, CLG_FLOAT32, 0, 1);
+        pool(case_at(i), POOL_MAX, CLG_FLOAT32, 0, 2);
     }
 }
 
 TEST(pool__average)
 {
     for (size_t i = 0; i < N_CASES; i++) {
-        pool(&cases[i], POOL_AVERAGE, CLG_FLOAT32, 0, 0);
-        pool(&cases[i], POOL_AVERAGE_PADDED, CLG_FLOAT32, 0, 0);
+        pool(case_at(i), POOL_AVERAGE, CLG_FLOAT32, 0, 0);
+        pool(case_at(i), POOL_AVERAGE_PADDED, CLG_FLOAT32, 0, 0);
     }
 }
 
 TEST(pool__lp)
 {
-    for (size_t i = 0; i < N_CASES; i++) pool(&cases[i], POOL_LP, CLG_FLOAT32, 2, 0);
+    for (size_t i = 0; i < N_CASES; i++) pool(case_at(i), POOL_LP, CLG_FLOAT32, 2, 0);
     pool(&cases[1], POOL_LP, CLG_FLOAT32, 1, 0);
     pool(&cases[2], POOL_LP, CLG_FLOAT32, 3, 0);
 }
@@ -253,11 +315,16 @@ TEST(pool__lp)
 TEST(pool__dtypes)
 {
     for (size_t i = 1; i < 3; i++) {
-        pool(&cases[i], POOL_MAX, CLG_UINT8, 0, 0);
-        pool(&cases[i], POOL_MAX, CLG_INT8, 0, 0);
-        pool(&cases[i], POOL_MAX, CLG_FLOAT16, 0, 0);
-        pool(&cases[i], POOL_AVERAGE, CLG_FLOAT16, 0, 0);
-        pool(&cases[i], POOL_MAX, CLG_FLOAT64, 0, 0);
+        pool(case_at(i), POOL_MAX, CLG_UINT8, 0, 0);
+        pool(case_at(i), POOL_MAX, CLG_INT8, 0, 0);
+        pool(case_at(i), POOL_MAX, CLG_FLOAT16, 0, 0);
+        pool(case_at(i), POOL_AVERAGE, CLG_FLOAT16, 0, 0);
+        pool(case_at(i), POOL_MAX, CLG_FLOAT64, 0, 0);
+    }
+    for (size_t i = N_PLAIN; i < N_CASES; i += N_BLOCKED) {
+        pool(case_at(i), POOL_MAX, CLG_INT8, 0, 0);
+        pool(case_at(i), POOL_AVERAGE, CLG_FLOAT16, 0, 0);
+        pool(case_at(i), POOL_MAX, CLG_FLOAT64, 0, 0);
     }
     pool(&cases[1], POOL_MAX, CLG_INT8, 0, 1);
 }
@@ -278,6 +345,22 @@ TEST(pool__nan_and_infinity)
     run_node_ints(&r, "kernel_shape", 1, (int64_t[]){2});
     run_node_expect(&r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 7}, mean);
     run_node_check(&r, FLOAT_TOLERANCE);
+}
+
+/* In one lane a NaN, in others infinities of both signs, whose sum is NaN. */
+TEST(pool__nan_and_infinity_in_blocks)
+{
+    for (size_t i = 0; i < N_IN_BLOCKS; i++) {
+        const pool_case *t = in_blocks(i);
+        const int64_t width = t->in[2], n = elements_of(t), middle = n / width / 2;
+        double *x = run_node_random(n);
+        x[middle * width + 1] = NAN;
+        x[middle * width + 2] = INFINITY;
+        x[(middle + 1) * width + 2] = x[(middle + 1) * width + 3] = -INFINITY;
+        pool_values(t, POOL_MAX, CLG_FLOAT32, 0, 0, x);
+        pool_values(t, POOL_MAX, CLG_FLOAT16, 0, 0, x);
+        pool_values(t, POOL_AVERAGE, CLG_FLOAT32, 0, 0, x);
+    }
 }
 
 TEST_GROUP(run_node_open, run_node_close)
