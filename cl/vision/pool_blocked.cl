@@ -5,9 +5,9 @@
 // elements. So are feature maps in blocks of P_VEC channels, [planes, height, width, P_VEC], which
 // are pooled along D and H.
 //
-// A row of outputs (OH vectors) is computed in strips. The KD lines of x that a strip sees are first
-// reduced to one line in private memory, and then the KH vectors of each output in that line. With
-// windows of 3 x 3 that is 7 accesses for each output, not 10.
+// A row of outputs (OH vectors) is computed in strips. The KD lines of x that a strip sees are
+// first reduced to one line in private memory, and then the KH vectors of each output in that line.
+// With windows of 3 x 3 that is 7 accesses for each output, not 10.
 //
 // Maxima are first computed by comparisons that may lose a NaN, together with the sum of all
 // elements. If that is NaN, they are computed again by comparisons that keep it.
