@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) on CPUs (Lavin and Gray,
-// "Fast Algorithms for Convolutional Neural Networks", 2016), for stride and dilation 1 and one
-// group, with x and y in NCHW order or channel-blocked (P_BLOCKED):
+// Computes convolution by Winograd's minimal filtering F(m x m, r x r) on CPUs (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2016), for one group, dilation 1, and
+// windows of 3x3 with stride 1, or of 5x5 to 8x8 with stride 2. y is in NCHW order or
+// channel-blocked (P_BLOCKED), and x likewise with stride 1; with stride 2 it is in NCHW order.
 //
 //   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
 //                    residual)
-//   winograd_pack_w  transforms the weights w [oc][ic][3][3] to U, [ceil(oc/NR)][AREA][ic_up][NR],
-//                    with zeros for channels that do not exist; NR = P_NRV * P_VEC, ic_up is ic
-//                    rounded up to a multiple of P_VEC. For float16, only reorders w to
-//                    [ceil(oc/NR)][ic_up][9][NR]
+//   winograd_pack_w  transforms the weights w [oc][ic][kh][kw] to U,
+//                    [ceil(oc/NR)][AREA][ic_up][NR], with zeros for channels that do not exist;
+//                    NR = P_NRV * P_VEC, ic_up is the number of channels rounded up to a multiple
+//                    of P_VEC. For float16, only reorders w to [ceil(oc/NR)][ic_up][9][NR]
 //
-// A tile of m x m outputs depends on TILE_IN x TILE_IN inputs, TILE_IN = m + 2. U = G w G^T and
+// With stride 2, a space-to-depth transform first makes four channels of each: those of the pixels
+// in even and odd lines and columns. On them the convolution has stride 1 and half of the window,
+// r = 3 for 5x5 and 6x6, r = 4 for 7x7 and 8x8, with weights of 0 where the window is odd.
+//
+// A tile of m x m outputs depends on TILE_IN x TILE_IN inputs, TILE_IN = m + r - 1. U = G w G^T and
 // V = B^T x B have AREA = TILE_IN * TILE_IN elements each, M[k] is the sum of V[k] * U[k] over the
 // input channels, and y = A^T M A. So there are AREA GEMMs, whose rows are tiles and whose columns
 // are output channels. How a work-group computes a panel of NR output channels:
@@ -48,19 +53,22 @@
 // lose precision in float16, and there are more of them. Results are bitwise independent of strip,
 // group_tiles and group_panels.
 //
-// Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity, which
-// keep the coefficients of all three transforms near 1 (with +-1 and +-2 instead, errors are three
-// to ten times as large).
+// Interpolation points: m = 2: 0, 1, -1, infinity. m = 3 and 4: 0, 3/4, -3/4, 3/2, -3/2, infinity,
+// which keep the coefficients of all three transforms near 1 (with +-1 and +-2 instead, errors are
+// three to ten times as large).
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0
 // or 1: per output channel)
-//   P_M          m: 2 or 4
+//   P_M, P_R     m and r: 2 and 3, 4 and 3, or 3 and 4
+//   P_STRIDE     1 or 2; 2 only for float32
 //   P_MR, P_NRV  rows and vectors of the register tile, see common/micro_simd.clh
 //   P_STRIP      largest number of tile columns of a strip: 32
 //   P_V          floats of V: 262144
 //   P_TILES      largest number of tiles of a work-group: 64
-//   P_BLOCKED    1: x, y and the residual are in blocks of P_VEC channels, as in conv_blocked.cl;
-//                0: in NCHW order
+//   P_BLOCKED    1: x (with P_STRIDE 1), y and the residual are in blocks of P_VEC channels, as in
+//                conv_blocked.cl; 0: in NCHW order
+//   P_CHANNELS   channels of a slice that are multiplied: P_VEC, or, if all channels are one slice,
+//                their number
 //
 // Arguments of winograd_simd. Lengths and offsets are in elements; all sizes are >= 1.
 //   batch, ic, oc      ic, oc: input and output channels
@@ -79,9 +87,9 @@
 // rest. Local memory: none. Private memory: P_V + AREA * P_TILES * NR floats and RING lines of
 // pixels; for float16, TILE_IN * 256 * NR floats more.
 //
-// winograd_pack_w(oc, ic, w, w_off, w_g, w_o, w_c, w_k, packed, packed_off), with the strides of
-// conv_pack_w, of which w_g is unused: one work-item per work-group; dimension 0 covers panels, 1
-// ic_up. Each may be smaller.
+// winograd_pack_w(oc, ic, kh, kw, w, w_off, w_g, w_o, w_c, w_k, packed, packed_off), with the
+// strides of conv_pack_w, of which w_g is unused: one work-item per work-group; dimension 0 covers
+// panels, 1 ic_up. Each may be smaller.
 //
 // Macros for parameter lists: X_PARAMS declares the parameters, X_ARGS passes them on in a call.
 //   WINOGRAD_PARAMS, WINOGRAD_ARGS    arguments of winograd_simd, which its functions also take
@@ -91,30 +99,36 @@
 //
 // @split
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
-//          P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64
-//          P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
-//          P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0
-//          P_BIAS=1 P_RESIDUAL=0 P_ACT=8
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0
-//          P_BIAS=0 P_RESIDUAL=1 P_ACT=3
-// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
-//          P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0
-//          P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=16 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=16 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=16 P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=8 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=4 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=16 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=4 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=3 P_R=4 P_STRIDE=2 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=12 P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_R=3 P_STRIDE=2 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=8 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
 
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
 #include "common/lanes_simd.clh"
 
-#define TILE_IN (P_M + 2)
+#define TILE_IN (P_M + P_R - 1)
 #define AREA (TILE_IN * TILE_IN)
-#define RING 8                           // lines of transposed pixels, a power of two >= TILE_IN
-#define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; no result uses the last P_VEC
+#define RING 8 // lines of transposed pixels, a power of two >= TILE_IN
+#define LINE (P_STRIP * P_M + P_R - 1 + P_VEC) // vectors of a line; no result uses the last P_VEC
+#define PHASES (P_STRIDE * P_STRIDE) // channels that the space-to-depth transform makes of one
+#define X_BLOCKED (P_BLOCKED && P_STRIDE == 1)
 #define MIN_PREFETCH_TILES 2 // with fewer register tiles, the next U[k] is not prefetched
 
 #define U_IS_PACKED (P_T == 1)
@@ -144,7 +158,7 @@ static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *ne
 #define MICRO_ARGS slices, v, v_slice, u, next_u, next_u_step
 #define MICRO_FOR_EACH_K(BODY)                                                                     \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
-        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p)                                        \
+        _Pragma("unroll 2") for (int p = 0; p < P_CHANNELS; ++p)                                   \
         {                                                                                          \
             BODY;                                                                                  \
             u += P_NRV * P_VEC;                                                                    \
@@ -156,15 +170,16 @@ static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *ne
 #define MICRO_SUMS_RS P_NRV
 #include "common/micro_simd.clh"
 
+#include "common/transpose_simd.clh"
 #if P_BLOCKED
 #include "conv/finish_blocked.clh"
-#define PIXEL P_VEC // elements from one pixel of a line to the next
 #else
 #define STORE_BIAS (P_BIAS ? 2 : 0)
 #include "common/store_simd.clh"
-#include "common/transpose_simd.clh"
-#define PIXEL 1
 #endif
+// Elements from one pixel of a line of x, and of y, to the next.
+#define X_PIXEL (X_BLOCKED ? P_VEC : 1)
+#define Y_PIXEL (P_BLOCKED ? P_VEC : 1)
 #include "conv/winograd_transform.clh"
 #include "conv/winograd_lines.clh"
 
@@ -183,22 +198,29 @@ static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *ne
 static inline void transform_inputs(vec *v, vec *ring, const struct tiling *tiling, const int t0,
                                     const int t1, WINOGRAD_PARAMS)
 {
-    const int slices = (ic + P_VEC - 1) / P_VEC, x_channels = P_BLOCKED ? slices * P_VEC : ic;
+    const int slices = (ic * PHASES + P_VEC - 1) / P_VEC;
+    const int x_channels = X_BLOCKED ? slices * P_VEC : ic;
     const long plane = (long)ih * iw, x_size = (long)batch * ic * plane;
 
     for (int slice = 0; slice < slices; ++slice) {
-        const int c0 = slice * P_VEC;
+        const int c0 = slice * P_VEC / PHASES;
         struct run previous = {.image = -1};
         for (int t = t0; t < t1; t += previous.count) {
             const struct run r = run_at(t, t1, tiling);
             const int line0 = r.row * P_M, ring_col = r.tile * P_M;
-            const int x0 = r.col0 * P_M - pw + ring_col;
+            const int x0 = r.col0 * P_M + ring_col, width = r.count * P_M + P_R - 1;
+            const long image = ((long)r.image * x_channels + c0) * plane;
             for (int i = covers(&previous, &r) ? TILE_IN - P_M : 0; i < TILE_IN; ++i) {
+                vec *to = ring + ((line0 + i) & (RING - 1)) * LINE + ring_col;
+#if P_STRIDE == 1
                 const int at_y = line0 - ph + i;
-                const long at = ((long)r.image * x_channels + c0) * plane + (long)at_y * iw * PIXEL;
-                transpose_line(ring + ((line0 + i) & (RING - 1)) * LINE + ring_col,
-                               at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_size - at, x0,
-                               r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
+                const long at = image + (long)at_y * iw * X_PIXEL;
+                transpose_line(to, at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_size - at,
+                               x0 - pw, width, iw, min(ic - c0, P_VEC), plane);
+#else
+                space_to_depth_line(to, x + x_off + image, (line0 + i) * 2 - ph, x0 * 2 - pw, width,
+                                    ih, iw, ic - c0);
+#endif
             }
             transform_input(ring + ring_col, line0, r.count, v + (long)slice * (t1 - t0) + (t - t0),
                             slices * (t1 - t0));
@@ -260,7 +282,7 @@ static inline void store_panel(const vec *m, vec *lines, const int px, const str
             transform_output(m + (t - t0) * P_NRV + j, (t1 - t0) * P_NRV, r.count, lines);
             for (int i = 0; i < P_M && r.row * P_M + i < oh; ++i) {
                 const long at = ((long)r.image * y_channels + o0) * plane +
-                                ((long)(r.row * P_M + i) * ow + col) * PIXEL;
+                                ((long)(r.row * P_M + i) * ow + col) * Y_PIXEL;
                 store_line(lines + i * LINE, min(r.count * P_M, ow - col), min(oc - o0, P_VEC),
                            y + y_off + at, plane, bias + bias_off + o0,
                            residual + residual_off + at, alpha, beta, act_a, act_b);
@@ -277,7 +299,7 @@ static inline void convolve_group(const int t0, const int t1, const int panel0, 
     vec m[AREA * P_TILES * P_NRV];
     vec ring[RING * LINE];
     vec transformed_w[U_IS_PACKED ? 1 : TILE_IN * U_SLICES * P_VEC * P_NRV];
-    const int slices = (ic + P_VEC - 1) / P_VEC;
+    const int slices = (ic * PHASES + P_VEC - 1) / P_VEC;
     const long panel_weights = (long)(U_IS_PACKED ? AREA : 9) * slices * P_VEC * NR;
 
     transform_inputs(v, ring, tiling, t0, t1, WINOGRAD_ARGS);
@@ -307,33 +329,47 @@ BODY void convolve(BODY_PARAMS, WINOGRAD_PARAMS)
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void winograd_simd(WINOGRAD_PARAMS) { convolve(BODY_GROUPS, WINOGRAD_ARGS); }
 
-WORK_GROUP_SIZE(1, 1, 1)
-__kernel void winograd_pack_w(const int oc, const int ic, __global const elem *w, const long w_off,
-                              const long w_g, const long w_o, const long w_c, const long w_k,
-                              __global elem *packed, const long packed_off)
+// Returns weight [row][col] of the window on channel c of the space-to-depth transform, of the
+// output channels o0 .. o0 + P_VEC - 1. Parameters as those of winograd_pack_w.
+static inline vec load_weight(const int c, const int o0, const int row, const int col, const int oc,
+                              const int ic, const int kh, const int kw, __global const elem *w,
+                              const long w_o, const long w_c, const long w_k)
 {
-    const int panels = (oc + NR - 1) / NR, ic_up = (ic + P_VEC - 1) / P_VEC * P_VEC;
+    const int phase = c % PHASES;
+    const int y = row * P_STRIDE + phase / P_STRIDE, x = col * P_STRIDE + phase % P_STRIDE;
+    const int is_there = c < ic * PHASES && y < kh && x < kw;
+    vec v;
+    float *lanes = (float *)&v;
+    for (int i = 0; i < P_VEC; ++i)
+        lanes[i] = is_there && o0 + i < oc
+                       ? LOAD1(w + (o0 + i) * w_o + c / PHASES * w_c + (y * kw + x) * w_k)
+                       : 0.0f;
+    return v;
+}
+
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void winograd_pack_w(const int oc, const int ic, const int kh, const int kw,
+                              __global const elem *w, const long w_off, const long w_g,
+                              const long w_o, const long w_c, const long w_k, __global elem *packed,
+                              const long packed_off)
+{
+    const int panels = (oc + NR - 1) / NR, ic_up = (ic * PHASES + P_VEC - 1) / P_VEC * P_VEC;
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
         for (int c = get_group_id(1); c < ic_up; c += get_num_groups(1))
             for (int j = 0; j < P_NRV; ++j) {
-                const int o0 = px * NR + j * P_VEC;
-                vec g[9];
-                for (int tap = 0; tap < 9; ++tap) {
-                    float *lanes = (float *)(g + tap);
-                    for (int i = 0; i < P_VEC; ++i)
-                        lanes[i] = c < ic && o0 + i < oc
-                                       ? LOAD1(w + w_off + (o0 + i) * w_o + c * w_c + tap * w_k)
-                                       : 0.0f;
-                }
+                vec g[P_R * P_R];
+                for (int tap = 0; tap < P_R * P_R; ++tap)
+                    g[tap] = load_weight(c, px * NR + j * P_VEC, tap / P_R, tap % P_R, oc, ic, kh,
+                                         kw, w + w_off, w_o, w_c, w_k);
 #if U_IS_PACKED
-                vec partial[3 * TILE_IN];
-                for (int i = 0; i < 3; ++i)
-                    weight_1d(g[i * 3], g[i * 3 + 1], g[i * 3 + 2], partial + i * TILE_IN);
+                vec partial[P_R * TILE_IN];
+                for (int i = 0; i < P_R; ++i) weight_1d(g + i * P_R, partial + i * TILE_IN);
                 __global elem *to =
                     packed + packed_off + ((long)px * AREA * ic_up + c) * NR + j * P_VEC;
                 for (int k = 0; k < TILE_IN; ++k) {
-                    vec o[TILE_IN];
-                    weight_1d(partial[k], partial[TILE_IN + k], partial[2 * TILE_IN + k], o);
+                    vec column[P_R], o[TILE_IN];
+                    for (int i = 0; i < P_R; ++i) column[i] = partial[i * TILE_IN + k];
+                    weight_1d(column, o);
                     for (int i = 0; i < TILE_IN; ++i)
                         VSTORE(o[i], to + (long)(i * TILE_IN + k) * ic_up * NR);
                 }

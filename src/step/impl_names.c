@@ -151,6 +151,8 @@ static const char *const names[] = {
     "votes",
     "winograd_2x2",
     "winograd_4x4",
+    "winograd_strided_3x3",
+    "winograd_strided_4x4",
     "write",
 };
 #define N_NAMES (sizeof names / sizeof *names)

@@ -113,7 +113,7 @@ clg_status conv_add(lower_context *c, const conv_job *j)
     }
     const bool tiled = has_tiles(j);
     if (tiled && is_gemm(j) && !conv_is_depthwise(j)) return gemm_candidates(c, j);
-    if (lower_is_simd(c)) winograd_add(c, j);
+    if (lower_is_simd(c)) winograd_add(c, j, false);
     if (tiled && !lower_is_simd(c))
         conv_add_simt(c, j);
     else if (tiled && conv_is_depthwise(j))
@@ -127,6 +127,6 @@ clg_status conv_add(lower_context *c, const conv_job *j)
 void conv_add_rotated(lower_context *c, const conv_job *j)
 {
     if (is_empty(j) || !has_tiles(j) || is_gemm(j) || conv_is_depthwise(j)) return;
-    winograd_add(c, j);
+    winograd_add(c, j, false);
     conv_add_simd(c, j);
 }

@@ -34,8 +34,8 @@ typedef struct conv_job {
      * Implementation conv_blocked takes it. */
     const conv_phase *phase;
     bool blocked; /* BlockedConv: x, y and the residual are channel-blocked */
-    /* Winograd's algorithm: 0 never; 1 where its estimated time is lower; 2 always F(2x2, 3x3); 4
-     * always F(4x4, 3x3) */
+    /* Winograd's algorithm: 0 never; 1 where its estimated time is lower; 2, 3 or 4 always, with
+     * tiles of 2x2, 3x3 or 4x4 outputs */
     int64_t winograd;
     epilogue_ops epilogue; /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
 } conv_job;

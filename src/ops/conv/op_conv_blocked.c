@@ -133,7 +133,7 @@ static clg_status blocked_lower(lower_context *c)
         conv_depthwise_blocked_append(c, step_candidate(&c->build, "conv_depthwise_blocked"), &j);
         return CLG_OK;
     }
-    if (is_blocked) winograd_add(c, &j);
+    winograd_add(c, &j, is_blocked);
     return conv_blocked_add(c, &j, is_blocked);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Offers Winograd's convolution algorithm for 3x3 windows, F(2x2, 3x3) and F(4x4, 3x3) (Lavin and
- * Gray, "Fast Algorithms for Convolutional Neural Networks", 2016), as the implementations
- * winograd_2x2 and winograd_4x4, and chooses their tiling. The Winograd transforms of input tiles,
- * of weights and of outputs are in cl/conv/winograd_simd.cl and winograd_transform.clh.
+ * Offers Winograd's convolution algorithm (Lavin and Gray, "Fast Algorithms for Convolutional
+ * Neural Networks", 2016) and chooses its tiling: for 3x3 windows F(2x2, 3x3) and F(4x4, 3x3), as
+ * the implementations winograd_2x2 and winograd_4x4; for windows of 5x5 to 8x8 with stride 2 on
+ * images, after a space-to-depth transform, F(4x4, 3x3) and F(3x3, 4x4), as winograd_strided_4x4
+ * and winograd_strided_3x3. The transforms of input tiles, of weights and of outputs are in
+ * cl/conv/winograd_simd.cl and winograd_transform.clh.
  */
 #include "ops/conv/winograd.h"
 
@@ -45,13 +47,34 @@ static const struct {
     .packed_weight_cycles = 2.4,
 };
 
-/* The tiling of winograd_simd. side: outputs of a Winograd tile in each direction; area: its
- * inputs, (side + 2)^2. */
+/* F(side x side, taps x taps): a tile has side x side outputs. With stride 2, `taps` is half of the
+ * window, since the space-to-depth transform makes four channels of each. */
+typedef struct winograd_form {
+    const char *impl;
+    int64_t side, taps, stride;
+} winograd_form;
+
+static const winograd_form form_2x2 = {"winograd_2x2", 2, 3, 1},
+                           form_4x4 = {"winograd_4x4", 4, 3, 1},
+                           form_strided_4x4 = {"winograd_strided_4x4", 4, 3, 2},
+                           form_strided_3x3 = {"winograd_strided_3x3", 3, 4, 2};
+
+/* The tiling of winograd_simd. area: inputs of a Winograd tile, (side + taps - 1)^2; channels: of
+ * the input, after the space-to-depth transform. */
 typedef struct simd_tiling {
-    int64_t side, area, strip, tiles, slices, panels; /* of the convolution */
-    int64_t block_tiles, group_panels;                /* of a work-group */
+    const winograd_form *form;
+    int64_t area, channels, strip, tiles, slices, panels; /* of the convolution */
+    int64_t block_tiles, group_panels;                    /* of a work-group */
     double cost;
 } simd_tiling;
+
+/* Returns P_CHANNELS: how many channels of each slice are multiplied. With stride 1 all, so that
+ * there is one program for all numbers of channels. */
+static int64_t channels_of_slice(const lower_context *c, const simd_tiling *w)
+{
+    const int64_t lanes = work_simd_lanes(c);
+    return w->form->stride == 1 ? lanes : work_min(w->channels, lanes);
+}
 
 /* Returns the estimated cycles to read P_VEC weights, which are transformed already or, in float16,
  * are transformed by the kernel. */
@@ -60,15 +83,16 @@ static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtyp
     const double vec = work_simd_lanes(c), area = (double)w->area;
     if (dtype == CLG_FLOAT32) return area * vec * 4.0 / cost.weight_bytes_per_cycle;
     return 9.0 * vec * 2.0 / cost.weight_bytes_per_cycle +
-           (double)(w->side + 2) * cost.weight_line_cycles;
+           (double)(w->form->side + 2) * cost.weight_line_cycles;
 }
 
 /* Returns the estimated cycles of a work-group: transforms of P_VEC channels of a tile, transposing
  * its pixels, multiplications, and reading weights. */
 static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
-    const double vec = work_simd_lanes(c), tiles = (double)w->block_tiles;
-    const double inner = (double)w->slices * vec, transposed = (double)(w->side * w->side);
+    const double tiles = (double)w->block_tiles;
+    const double inner = (double)(w->slices * channels_of_slice(c, w));
+    const double transposed = (double)(w->form->side * w->form->side);
     const double input =
         tiles * (double)w->slices *
         (cost.input_element_cycles * (double)w->area + cost.input_pixel_cycles * transposed);
@@ -90,17 +114,21 @@ static int64_t count_packed(const lower_context *c, const conv_job *j, const sim
     return w->panels * taps * w->slices * lanes * lanes * SIMD_NRV;
 }
 
-/* Returns the tiling with the lowest estimated cost for Winograd tiles of side x side outputs. */
-static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, int64_t side)
+/* Returns the tiling with the lowest estimated cost. */
+static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, const winograd_form *f)
 {
-    const int64_t lanes = work_simd_lanes(c), units = work_units(c);
-    simd_tiling w = {.side = side, .area = (side + 2) * (side + 2), .cost = -1};
+    const int64_t lanes = work_simd_lanes(c), units = work_units(c), side = f->side;
+    const int64_t tile_in = side + f->taps - 1;
+    simd_tiling w = {.form = f,
+                     .area = tile_in * tile_in,
+                     .channels = j->ic * f->stride * f->stride,
+                     .cost = -1};
     const int64_t rows = work_ceil_div(j->axes[1].out, side),
                   across = work_ceil_div(j->axes[2].out, side);
     const int64_t strips = work_ceil_div(across, SIMD_STRIP);
     w.strip = work_ceil_div(across, strips);
     w.tiles = j->batch * rows * strips * w.strip;
-    w.slices = work_ceil_div(j->ic, lanes);
+    w.slices = work_ceil_div(w.channels, lanes);
     w.panels = work_ceil_div(j->oc, lanes * SIMD_NRV);
     const int64_t max = work_min(SIMD_TILES, SIMD_V / (w.area * w.slices * lanes));
     simd_tiling best = w;
@@ -123,11 +151,13 @@ static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, int64_
 static const char *simd_prelude(lower_context *c, const conv_job *j, const simd_tiling *w,
                                 const char *epilogue)
 {
+    const winograd_form *f = w->form;
     return prelude_text(&c->build,
-                        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_M=%d P_STRIP=%d P_V=%d "
-                        "P_TILES=%d P_BLOCKED=%d %s",
+                        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_M=%d P_R=%d P_STRIDE=%d "
+                        "P_STRIP=%d P_V=%d P_TILES=%d P_CHANNELS=%d P_BLOCKED=%d %s",
                         (int)j->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c), SIMD_NRV,
-                        (int)w->side, SIMD_STRIP, SIMD_V, SIMD_TILES, j->blocked, epilogue);
+                        (int)f->side, (int)f->taps, (int)f->stride, SIMD_STRIP, SIMD_V, SIMD_TILES,
+                        (int)channels_of_slice(c, w), j->blocked, epilogue);
 }
 
 static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j,
@@ -137,28 +167,32 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
     const bool transformed = j->dtype == CLG_FLOAT32;
     const int64_t lanes = work_simd_lanes(c), nr = lanes * SIMD_NRV;
     const int64_t inner = w->slices * lanes, n = count_packed(c, j, w);
-    char recipe[96];
-    (void)snprintf(recipe, sizeof recipe, "winograd_simd%s side=%d nr=%d oc=%lld ic=%lld",
-                   j->is_rotated ? " rotated" : "", transformed ? (int)w->side : 0, (int)nr,
-                   (long long)j->oc, (long long)j->ic);
+    char recipe[160];
+    (void)snprintf(recipe, sizeof recipe,
+                   "winograd_simd%s side=%d stride=%d nr=%d oc=%lld ic=%lld kernel=%lldx%lld",
+                   j->is_rotated ? " rotated" : "", transformed ? (int)w->form->side : 0,
+                   (int)w->form->stride, (int)nr, (long long)j->oc, (long long)j->ic,
+                   (long long)j->axes[1].kernel, (long long)j->axes[2].kernel);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     conv_job any = *j;
-    any.blocked = false; /* packing does not depend on the layout of x: one program */
+    any.blocked = false; /* packing depends neither on the layout of x nor on P_CHANNELS */
+    simd_tiling full = *w;
+    full.channels = full.slices * lanes;
     step *s = step_pack_kernel(b, impl, to, "winograd_simd", "winograd_pack_w",
-                               simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    STEP_INTS(b, s, j->oc, j->ic);
+                               simd_prelude(c, &any, &full, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    STEP_INTS(b, s, j->oc, j->ic, j->axes[1].kernel, j->axes[2].kernel);
     conv_weight_args(b, s, j);
     STEP_BUFFERS(b, s, {to, j->dtype});
     work_range_2d(c, s, w->panels, 1, work_ceil_div(inner, 16), 1);
     return to;
 }
 
-static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
+static void simd_candidate(lower_context *c, const conv_job *j, const winograd_form *f)
 {
     step_builder *b = &c->build;
-    const simd_tiling w = plan_tiling(c, j, side);
+    const simd_tiling w = plan_tiling(c, j, f);
     if (w.cost < 0 || w.block_tiles < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
-    candidate *impl = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
+    candidate *impl = step_candidate(b, f->impl);
     impl->cost = w.cost;
     if (!j->weight_constant)
         impl->cost += cost.packed_weight_cycles * (double)count_packed(c, j, &w) / work_units(c);
@@ -176,17 +210,41 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
                   work_ceil_div(w.panels, w.group_panels), 1);
 }
 
-void winograd_add(lower_context *c, const conv_job *j)
+/* Returns the form for this side of a window with stride 2, or NULL. */
+static const winograd_form *strided_form(int64_t kernel)
 {
-    const window_axis *depth = &j->axes[0];
+    return kernel == 5 || kernel == 6   ? &form_strided_4x4
+           : kernel == 7 || kernel == 8 ? &form_strided_3x3
+                                        : NULL;
+}
+
+/* Adds the forms for windows of 3x3 with stride 1. */
+static void add_plain(lower_context *c, const conv_job *j)
+{
+    if (j->winograd != 2) simd_candidate(c, j, &form_4x4);
+    if (j->winograd != 4) simd_candidate(c, j, &form_2x2);
+}
+
+/* Adds the form for larger windows with stride 2, on images in NCHW order. */
+static void add_strided(lower_context *c, const conv_job *j, bool input_is_blocked)
+{
+    const winograd_form *f = strided_form(j->axes[1].kernel);
+    const bool is_wanted = j->winograd == 1 || (f && j->winograd == f->side);
+    if (f && f == strided_form(j->axes[2].kernel) && is_wanted && j->dtype == CLG_FLOAT32 &&
+        !input_is_blocked && !j->is_rotated)
+        simd_candidate(c, j, f);
+}
+
+void winograd_add(lower_context *c, const conv_job *j, bool input_is_blocked)
+{
+    const window_axis *depth = &j->axes[0], *h = &j->axes[1], *w = &j->axes[2];
     if (j->winograd == 0 || (j->dtype != CLG_FLOAT32 && j->dtype != CLG_FLOAT16) ||
         j->groups != 1 || j->batch == 0 || j->ic == 0 || depth->in != 1 || depth->out != 1 ||
-        depth->kernel != 1)
+        depth->kernel != 1 || h->dilation != 1 || w->dilation != 1 || h->out == 0 || w->out == 0 ||
+        h->stride != w->stride)
         return;
-    for (int i = 1; i < 3; i++) {
-        const window_axis *a = &j->axes[i];
-        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out == 0) return;
-    }
-    if (j->winograd != 2) simd_candidate(c, j, 4);
-    if (j->winograd != 4) simd_candidate(c, j, 2);
+    if (h->stride == 1 && h->kernel == 3 && w->kernel == 3 && input_is_blocked == j->blocked)
+        add_plain(c, j);
+    else if (h->stride == 2)
+        add_strided(c, j, input_is_blocked);
 }

@@ -33,7 +33,8 @@
               "2,3,7,9," l " " odd "," odd ",3,3c " odd),                                          \
         FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2 pads:I=0,1,0,1",                         \
               "1,2,13,19," l " " c3 "," c2 ",3,3c"),                                               \
-        FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2", "1,3,31,37 " c5 ",3,7,7c " c5),        \
+        FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2 winograd:i=1",                           \
+              "1,3,31,37 " c5 ",3,7,7c " c5),                                                      \
         FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " pads:I=1,1,1,1 activation:s=Relu",     \
               "2,3,13,19," l " " odd ",1,3,3c " odd " 2,3,13,19," l),                              \
         FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " strides:I=2,2 pads:I=2,1,1,2",         \
@@ -110,6 +111,7 @@ const selftest_case selftest_cases[] = {
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1 activation:s=Relu", "2,21,13,19 37,21,3,3c 37"),
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1", "1,37,9,11 19,37,3,3c - 1,19,9,11"),
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1", "2,37,13,19 21,37,3,3"),
+    FUSED("FusedConv", "pads:I=2,3,3,2 strides:I=2,2 winograd:i=1", "2,3,31,37 19,3,6,6c 19"),
     PRODUCT("Conv", "strides:I=2,2 pads:I=1,0,1,0", "2,21,13,19 37,21,3,3c 37"),
     PRODUCT("Conv", "dilations:I=2,3", "1,5,17,23 19,5,3,5"),
     PRODUCT("Conv", "", "2,277,11,19 37,277,1,1c 37"),

@@ -169,6 +169,34 @@ TEST(conv_blocked__winograd)
         }
 }
 
+/* Windows of 5x5 to 8x8 with stride 2 on images, in blocks and in NCHW order: odd sizes, paddings,
+ * several strips of columns, and more channels than one vector has after the space-to-depth
+ * transform. */
+TEST(conv_blocked__winograd_of_strided_images)
+{
+    static const int64_t channels[] = {1, 3, 5};
+    static const conv_case cases[] = {
+        {CONV(2, 0, 1, 15, 17, 7, 7), .pads = {3, 3, 3, 3}, .bias = true, .activation = "Relu"},
+        {CONV(1, 0, 3, 20, 23, 8, 7), .pads = {3, 2, 4, 3}, .m_less = 1},
+        {CONV(1, 0, 2, 31, 12, 7, 8), .residual = true},
+        {CONV(1, 0, 1, 9, 590, 7, 7), .pads = {2, 1, 4, 0}},
+        {CONV(1, 0, 1, 1, 2, 7, 7), .pads = {3, 3, 3, 3}},
+        {CONV(3, 0, 1, 22, 25, 6, 6), .pads = {2, 2, 2, 2}, .bias = true},
+        {CONV(1, 0, 2, 14, 19, 5, 6), .pads = {0, 3, 1, 0}, .m_less = 2, .residual = true},
+        {CONV(1, 0, 1, 11, 11, 5, 5), .bias = true, .residual = true, .activation = "Relu"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (size_t k = 0; k < COUNT(channels); k++)
+            for (int plain = 0; plain < 2; plain++) {
+                conv_case t = cases[i];
+                t.image = channels[k];
+                t.strides[0] = t.strides[1] = 2;
+                t.side = t.kernel[0] > 6 ? 3 : 4;
+                t.plain = plain;
+                conv_case_check(&t, 1);
+            }
+}
+
 TEST(conv_blocked__last_block_lacks_channels)
 {
     static const conv_case cases[] = {

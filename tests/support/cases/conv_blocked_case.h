@@ -6,8 +6,8 @@
  * case; software devices then run small cases with the SIMD class.
  *
  * Tolerance, relative to the larger of the result and sqrt(number of terms): direct convolution and
- * Winograd tiles of 2x2 2e-6, of 4x4 8e-6, as in test_winograd.c. Long sums, whose rounding would
- * exceed it, have integer terms, which float adds exactly.
+ * Winograd tiles of 2x2 2e-6, of 3x3 and 4x4 8e-6, as in test_winograd.c. Long sums, whose rounding
+ * would exceed it, have integer terms, which float adds exactly.
  */
 #ifndef CLG_TESTS_CONV_BLOCKED_CASE_H
 #define CLG_TESTS_CONV_BLOCKED_CASE_H

@@ -423,6 +423,27 @@ TEST(passes__convolutions_with_weights_that_change_may_be_filtered)
     graph_free(g);
 }
 
+TEST(passes__convolutions_of_stride_2_with_large_windows_may_be_filtered)
+{
+    static const struct {
+        int64_t window[2], strides[2];
+        bool may;
+    } cases[] = {{{7, 7}, {2, 2}, true},  {{5, 6}, {2, 2}, true},  {{7, 7}, {1, 1}, false},
+                 {{7, 7}, {2, 1}, false}, {{3, 3}, {2, 2}, false}, {{7, 9}, {2, 2}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pass_case m = pass_case_start();
+        const int64_t *window = cases[i].window;
+        const value_id in[] = {
+            pass_case_input(&m, "x", 4, (int64_t[]){2, 3, 32, 32}),
+            pass_case_constant(&m, "w", 4, (int64_t[]){6, 3, window[0], window[1]})};
+        const value_id y = pass_case_node(&m, "Conv", 2, in, "conv");
+        assert_ok(node_set_ints(m.graph, pass_case_last(&m), "strides", 2, cases[i].strides));
+        graph *g = pass_case_run_only(&m, y, "winograd");
+        assert_int_equal(pass_case_count(g, "FusedConv"), cases[i].may);
+        graph_free(g);
+    }
+}
+
 TEST(passes__data_gradients_may_be_filtered)
 {
     pass_case m = pass_case_start();
