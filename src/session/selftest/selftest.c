@@ -386,7 +386,7 @@ static void release(test_run *r)
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 /* Returns whether it is a Winograd algorithm with tiles larger than 2x2. */
-static bool has_wide_bound(const char *impl)
+static bool has_larger_bound(const char *impl)
 {
     return strncmp(impl, "winograd_", 9) == 0 && strcmp(impl, "winograd_2x2") != 0;
 }
@@ -398,7 +398,7 @@ static double bound_of(clg_dtype dtype, const char *impl)
     case CLG_FLOAT16: return 2e-3;
     case CLG_BFLOAT16: return 1.6e-2;
     case CLG_FLOAT64: return 1e-13;
-    case CLG_FLOAT32: return has_wide_bound(impl) ? 4e-5 : 4e-6;
+    case CLG_FLOAT32: return has_larger_bound(impl) ? 4e-5 : 4e-6;
     default: return 0;
     }
 }
