@@ -178,7 +178,7 @@ static attempt start(clg_context *context, set_kind kind, const problem *p, cons
     check(clg_session_create(context, model, &options, &seen.session));
     clg_model_free(model);
     seen.session->exec->planning.trial = *trial;
-    seen.session->exec->planning.compiler = (plan_compiler){context, note_impl};
+    seen.session->exec->planning.compiler = (plan_compiler){context->current, note_impl};
     if (!zeros) exit(1);
     check(sized_input(seen.session, "x", dtype, (size_t)dims.rank, dims.dims, zeros));
     free(zeros);

@@ -41,7 +41,7 @@ static const struct {
     .row_cycles = 1.2,             /* per row (two vectors) of a register tile: multiply-adds */
     .register_tile_cycles = 40.0,  /* per register tile: clear accumulators, store M */
     .group_cycles = 200.0,         /* per work-group: start, and ends of its loops */
-    .weight_bytes_per_cycle = 8.0, /* weights read from the last-level cache or memory */
+    .weight_bytes_per_cycle = 11.0, /* weights read from the last-level cache or memory */
     .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
     /* per packed weight, where each run packs them; measured for float32 only */
     .packed_weight_cycles = 2.4,
