@@ -26,23 +26,26 @@
 /* Cost model of winograd_2x2 and winograd_4x4: cycles of one core, summed over a work-group. A
  * vector has as many lanes (elements) as the device's vectors, each a different channel. Measured
  * on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, one core, 2026-11-21; within 15 % of the
- * best times of ResNet-50's four shapes, but a third too low for 4x4 at 7 x 7. With vectors of 8
- * lanes or fewer: estimated, not measured. Checked by: build/tests/bench/cost_model winograd */
+ * best times of ResNet-50's four shapes, but a third too low for 4x4 at 7 x 7. Whether 2x2, 4x4 or
+ * neither is chosen was compared in models on AVX-512 and AVX2 (Zen 4), 2026-11-29: alone, weights
+ * stay in the caches. Checked by: build/tests/bench/cost_model winograd
+ */
 static const struct {
     double input_element_cycles, input_pixel_cycles, output_element_cycles, output_pixel_cycles;
+    double blocked_pixel_cycles;
     double row_cycles, register_tile_cycles, group_cycles;
     double weight_bytes_per_cycle, weight_line_cycles, packed_weight_cycles;
 } cost = {
-    .input_element_cycles = 5.0, /* per vector of V: input transform and store */
-    /* per vector of pixels: load, and transpose if x is not channel-blocked */
-    .input_pixel_cycles = 9.0,
-    .output_element_cycles = 3.0,  /* per vector of M: load and output transform */
-    .output_pixel_cycles = 12.0,   /* per vector of results: epilogue, transpose, store */
-    .row_cycles = 1.2,             /* per row (two vectors) of a register tile: multiply-adds */
-    .register_tile_cycles = 40.0,  /* per register tile: clear accumulators, store M */
-    .group_cycles = 200.0,         /* per work-group: start, and ends of its loops */
+    .input_element_cycles = 5.0,    /* per vector of V: input transform and store */
+    .input_pixel_cycles = 9.0,      /* per vector of pixels: load and transpose */
+    .output_element_cycles = 3.0,   /* per vector of M: load and output transform */
+    .output_pixel_cycles = 12.0,    /* per vector of results: epilogue, transpose, store */
+    .blocked_pixel_cycles = 4.0,    /* per vector of pixels or results, without transpose */
+    .row_cycles = 1.2,              /* per row (two vectors) of a register tile: multiply-adds */
+    .register_tile_cycles = 40.0,   /* per register tile: clear accumulators, store M */
+    .group_cycles = 200.0,          /* per work-group: start, and ends of its loops */
     .weight_bytes_per_cycle = 11.0, /* weights read from the last-level cache or memory */
-    .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
+    .weight_line_cycles = 15.0,     /* float16: transform of a line of side + 2 weights */
     /* per packed weight, where each run packs them; measured for float32 only */
     .packed_weight_cycles = 2.4,
 };
@@ -88,22 +91,24 @@ static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtyp
 
 /* Returns the estimated cycles of a work-group: transforms of P_VEC channels of a tile, transposing
  * its pixels, multiplications, and reading weights. */
-static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
+static double group_cost(const lower_context *c, const simd_tiling *w, const conv_job *j)
 {
     const double tiles = (double)w->block_tiles;
     const double inner = (double)(w->slices * channels_of_slice(c, w));
-    const double transposed = (double)(w->form->side * w->form->side);
+    const double pixels = (double)(w->form->side * w->form->side);
+    const double load =
+        j->blocked && w->form->stride == 1 ? cost.blocked_pixel_cycles : cost.input_pixel_cycles;
+    const double store = j->blocked ? cost.blocked_pixel_cycles : cost.output_pixel_cycles;
     const double input =
-        tiles * (double)w->slices *
-        (cost.input_element_cycles * (double)w->area + cost.input_pixel_cycles * transposed);
-    const double output =
-        tiles * (double)(w->group_panels * SIMD_NRV) *
-        (cost.output_element_cycles * (double)w->area + cost.output_pixel_cycles * transposed);
+        tiles * (double)w->slices * (cost.input_element_cycles * (double)w->area + load * pixels);
+    const double output = tiles * (double)(w->group_panels * SIMD_NRV) *
+                          (cost.output_element_cycles * (double)w->area + store * pixels);
     const double parts = (double)work_ceil_div(w->block_tiles, work_simd_rows(c));
     const double products =
         (double)(w->group_panels * w->area) *
         (tiles * inner * cost.row_cycles * SIMD_NRV / 2.0 + parts * cost.register_tile_cycles);
-    const double weights = (double)(w->group_panels * SIMD_NRV) * inner * weight_cost(c, w, dtype);
+    const double weights =
+        (double)(w->group_panels * SIMD_NRV) * inner * weight_cost(c, w, j->dtype);
     return input + output + products + weights + cost.group_cycles;
 }
 
@@ -138,7 +143,7 @@ static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, const 
             w.group_panels = work_ceil_div(w.panels, splits);
             const int64_t all =
                 work_ceil_div(w.tiles, w.block_tiles) * work_ceil_div(w.panels, w.group_panels);
-            w.cost = group_cost(c, &w, j->dtype) * (double)work_ceil_div(all, units);
+            w.cost = group_cost(c, &w, j) * (double)work_ceil_div(all, units);
             if (w.cost < c->trial.min_cost) continue;
             if (best.cost < 0 || w.cost < best.cost) best = w;
         }
