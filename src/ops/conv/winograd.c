@@ -23,7 +23,7 @@
 #define SIMD_TILES 64 /* P_TILES: tiles of a work-group, which loads each panel of weights once */
 #define SIMD_NRV 2    /* P_NRV: vectors of output channels of a register tile */
 
-/* Cost model of winograd_2x2 and winograd_4x4: cycles of one core, summed over a work-group. A
+/* Cost model of all forms: cycles of one core, summed over a work-group. A
  * vector has as many lanes (elements) as the device's vectors, each a different channel. Measured
  * on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, one core, 2026-11-21; within 15 % of the
  * best times of ResNet-50's four shapes, but a third too low for 4x4 at 7 x 7. Whether 2x2, 4x4 or

@@ -83,6 +83,10 @@
         .op_type = (op), .opset = 12, .attributes = (attrs), .dims = (sizes)                       \
     }
 
+/* A MaxPool of feature maps in blocks of `l` channels. */
+#define BLOCKED_POOL(l)                                                                            \
+    CASE("MaxPool", "kernel_shape:I=3,3,1 strides:I=2,2,1 pads:I=1,1,0,1,1,0", "2,3,13,19," l)
+
 /* An operator of opset 6, whose second input is aligned with the first from an axis on. */
 #define ALIGNED(op, attrs, sizes, min, max)                                                        \
     {                                                                                              \
@@ -169,6 +173,9 @@ const selftest_case selftest_cases[] = {
     CASE("GlobalMaxPool", "", "2,5,7,13"),
     CASE("MaxPool", "kernel_shape:I=3,3 strides:I=2,2 pads:I=1,1,1,1", "2,5,13,37"),
     CASE("MaxPool", "kernel_shape:I=2,2", "2,5,7,3"),
+    BLOCKED_POOL("4"),
+    BLOCKED_POOL("8"),
+    BLOCKED_POOL("16"),
     CASE("AveragePool", "kernel_shape:I=3,3 pads:I=1,1,1,1", "2,5,13,37"),
     CASE("AveragePool", "kernel_shape:I=3,2 strides:I=2,1 pads:I=1,0,1,1 count_include_pad:i=1",
          "2,5,13,37"),
