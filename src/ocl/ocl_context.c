@@ -89,6 +89,9 @@ clg_status context_check(ocl_context *ocl, cl_int code, const char *call)
      * be the application's. */
     if (status == CLG_ERROR_DEVICE_LOST && code != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         context_mark_lost(ocl, code);
+    /* Another thread's call has shown since that the device is lost: that is why memory lacks. */
+    if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY && ocl_context_is_lost(ocl))
+        return ocl_context_require(ocl);
     return status;
 }
 

@@ -336,6 +336,24 @@ TEST(lost_device__at_every_launch_transfer_and_wait_of_a_stream)
     lose_streams(STREAM_MEMORY_STAGED);
 }
 
+/* Two threads run batches: where a buffer of one cannot be created since the other's command has
+ * lost the device, the result is the loss and no lack of memory. */
+TEST(lost_device__seen_first_by_another_thread_of_a_stream)
+{
+    lost.late(true);
+    for (size_t i = 0; i < n_session_lives; i++) {
+        job j;
+        if (strncmp(session_lives[i].name, "a stream", 8) != 0) continue;
+        open_job(&j, session_lives[i].name);
+        for (int kind = 0; kind < OPENCL_LOST_CALLS; kind++)
+            for (long n = 0; lose_at(&j, (opencl_lost_kind)kind, n, codes[n % N_CODES]); n++)
+                continue;
+        close_job(&j);
+        assert_int_equal(memory_n_live(), 0);
+    }
+    lost.late(false);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) cmocka_set_test_filter(argv[1]);

@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define MAX_OBJECTS 16384 /* live at a time; half of them is plenty for the tests */
 
@@ -40,8 +41,8 @@ static long n_calls[OPENCL_LOST_KINDS];
 static opencl_lost_kind lost_kind;
 static long lose_at = -1, lose_next = -1, n_times = 1, n_losses, n_touches;
 static cl_int lost_code;
-static bool has_fired, is_hidden, traces, is_alone, is_stalling;
-static pthread_cond_t go_on = PTHREAD_COND_INITIALIZER;
+static bool has_fired, is_hidden, traces, is_alone, is_stalling, is_late;
+static pthread_cond_t go_on = PTHREAD_COND_INITIALIZER, touched = PTHREAD_COND_INITIALIZER;
 
 /* ---- for the tests --------------------------------------------------------------------------- */
 
@@ -64,6 +65,13 @@ void opencl_lost_alone(bool alone)
 {
     pthread_mutex_lock(&lock);
     is_alone = alone;
+    pthread_mutex_unlock(&lock);
+}
+
+void opencl_lost_late(bool late)
+{
+    pthread_mutex_lock(&lock);
+    is_late = late;
     pthread_mutex_unlock(&lock);
 }
 
@@ -174,6 +182,16 @@ static void stall(void)
     while (is_stalling) pthread_cond_wait(&go_on, &lock);
 }
 
+/* Waits until another thread's call fails, for 20 ms at most. Releases the lock meanwhile. */
+static void come_late(void)
+{
+    struct timespec until;
+    (void)timespec_get(&until, TIME_UTC);
+    until.tv_nsec += 20000000;
+    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    while (n_touches == 0 && pthread_cond_timedwait(&touched, &lock, &until) == 0) continue;
+}
+
 /* Counts a call with an object; returns whether it loses the device. */
 static bool loses(opencl_lost_kind kind, const void *handle)
 {
@@ -186,6 +204,7 @@ static bool loses(opencl_lost_kind kind, const void *handle)
         return false;
     }
     lose_objects(handle);
+    if (is_late) come_late();
     return true;
 }
 
@@ -197,6 +216,7 @@ static cl_int code_of(cl_int mixed) { return lost_code == OPENCL_LOST_MIXED ? mi
 static void touch(const char *name)
 {
     n_touches++;
+    pthread_cond_broadcast(&touched);
     if (traces) (void)fprintf(stderr, "%s touches a lost object\n", name);
 }
 

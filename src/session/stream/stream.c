@@ -135,11 +135,15 @@ void stream_free(clg_stream *stream)
 /* ---- stopping -------------------------------------------------------------------------------- */
 
 /* Stops the stream: each thread ends after its current work. The first call's status becomes the
- * result of stream_run; CLG_OK: the stream is complete. */
+ * result of stream_run; CLG_OK: the stream is complete. A lost device replaces a lack of its
+ * memory: a thread that allocates may notice the loss before the thread whose command it stopped,
+ * and drivers have one code for both. */
 static void stop(clg_stream *stream, clg_status status)
 {
     mutex_lock(&stream->lock);
-    if (!atomic_load(&stream->stopped)) {
+    const bool explains =
+        status == CLG_ERROR_DEVICE_LOST && stream->failure.status == CLG_ERROR_OUT_OF_DEVICE_MEMORY;
+    if (!atomic_load(&stream->stopped) || explains) {
         error_save(status, &stream->failure);
         atomic_store(&stream->stopped, true);
     }

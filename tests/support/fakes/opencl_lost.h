@@ -33,6 +33,8 @@ void opencl_lost_arm(opencl_lost_kind kind, long n, int code);
 /* Makes a loss one of the objects of the call's OpenCL context alone, as of one of several devices;
  * false: of all. */
 void opencl_lost_alone(bool alone);
+/* Makes the call that loses the device return after another thread's call has failed, or 20 ms. */
+void opencl_lost_late(bool late);
 /* Lets the call go on that OPENCL_LOST_STALL keeps. */
 void opencl_lost_release(void);
 /* Makes the drivers list no device, and create no context. */
@@ -50,6 +52,7 @@ long opencl_lost_n_lost(void);
 typedef struct opencl_lost {
     __typeof__(&opencl_lost_arm) arm;
     __typeof__(&opencl_lost_alone) alone;
+    __typeof__(&opencl_lost_late) late;
     __typeof__(&opencl_lost_release) release;
     __typeof__(&opencl_lost_hide) hide;
     __typeof__(&opencl_lost_has_fired) has_fired;

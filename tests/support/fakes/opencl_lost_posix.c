@@ -27,6 +27,7 @@ bool opencl_lost_open(opencl_lost *out)
     if (!layer) fail_msg("the layer does not load: %s", dlerror());
     take(layer, "opencl_lost_arm", &out->arm);
     take(layer, "opencl_lost_alone", &out->alone);
+    take(layer, "opencl_lost_late", &out->late);
     take(layer, "opencl_lost_release", &out->release);
     take(layer, "opencl_lost_hide", &out->hide);
     take(layer, "opencl_lost_has_fired", &out->has_fired);
