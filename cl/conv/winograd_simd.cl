@@ -123,12 +123,21 @@
 #include "common/epilogue.clh"
 #include "common/lanes_simd.clh"
 
-#define TILE_IN (P_M + P_R - 1)
+#define POLYPHASE (P_R == 2) // a window of 3x3 with stride 2
+#define TILE_IN (POLYPHASE ? 2 * P_M + 1 : P_M + P_R - 1)
+#define TILE_STEP (POLYPHASE ? 2 * P_M : P_M) // input pixels from one tile to the next
 #define AREA (TILE_IN * TILE_IN)
+#define WINDOW (POLYPHASE ? 3 : P_R)
 #define RING 8 // lines of transposed pixels, a power of two >= TILE_IN
-#define LINE (P_STRIP * P_M + P_R - 1 + P_VEC) // vectors of a line; no result uses the last P_VEC
-#define PHASES (P_STRIDE * P_STRIDE) // channels that the space-to-depth transform makes of one
-#define X_BLOCKED (P_BLOCKED && P_STRIDE == 1)
+#define LINE (P_STRIP * TILE_STEP + TILE_IN + P_VEC) // vectors; no result uses the last P_VEC
+#define SPACE_TO_DEPTH (P_STRIDE == 2 && !POLYPHASE)
+#define PHASES (SPACE_TO_DEPTH ? 4 : 1) // channels that the space-to-depth transform makes of one
+#define X_BLOCKED (P_BLOCKED && !SPACE_TO_DEPTH)
+// U has U_SIDE x U_SIDE matrices, of which U_OF(k) is multiplied by V[k]. For POLYPHASE, rows and
+// columns 3 and 4 of V have the same weights: the middle ones of the window.
+#define U_SIDE (POLYPHASE ? P_R + 2 : TILE_IN)
+#define U_AREA (U_SIDE * U_SIDE)
+#define U_OF(k) (min((k) / TILE_IN, U_SIDE - 1) * U_SIDE + min((k) % TILE_IN, U_SIDE - 1))
 #define MIN_PREFETCH_TILES 2 // with fewer register tiles, the next U[k] is not prefetched
 
 #define U_IS_PACKED (P_T == 1)
@@ -207,12 +216,13 @@ static inline void transform_inputs(vec *v, vec *ring, const struct tiling *tili
         struct run previous = {.image = -1};
         for (int t = t0; t < t1; t += previous.count) {
             const struct run r = run_at(t, t1, tiling);
-            const int line0 = r.row * P_M, ring_col = r.tile * P_M;
-            const int x0 = r.col0 * P_M + ring_col, width = r.count * P_M + P_R - 1;
+            const int line0 = r.row * TILE_STEP, ring_col = r.tile * TILE_STEP;
+            const int x0 = r.col0 * TILE_STEP + ring_col;
+            const int width = r.count * TILE_STEP + TILE_IN - TILE_STEP;
             const long image = ((long)r.image * x_channels + c0) * plane;
-            for (int i = covers(&previous, &r) ? TILE_IN - P_M : 0; i < TILE_IN; ++i) {
+            for (int i = covers(&previous, &r) ? TILE_IN - TILE_STEP : 0; i < TILE_IN; ++i) {
                 vec *to = ring + ((line0 + i) & (RING - 1)) * LINE + ring_col;
-#if P_STRIDE == 1
+#if !SPACE_TO_DEPTH
                 const int at_y = line0 - ph + i;
                 const long at = image + (long)at_y * iw * X_PIXEL;
                 transpose_line(to, at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_size - at,
@@ -238,9 +248,11 @@ static inline void multiply_panel(vec *m, const vec *v, vec *transformed_w, __gl
 #if U_IS_PACKED
     // Each register tile prefetches its share of the next U[k].
     const int next_u_step = prefetch_share(NR, n_micro, MIN_PREFETCH_TILES);
-    __global const float *u = w;
-    for (int k = 0; k < AREA; ++k, u += (long)slices * P_VEC * NR) {
-        __global const float *next_u = u + (long)slices * P_VEC * NR;
+    const long u_size = (long)slices * P_VEC * NR;
+    for (int k = 0; k < AREA; ++k) {
+        __global const float *u = w + U_OF(k) * u_size;
+        __global const float *next_u =
+            k + 1 < AREA ? w + U_OF(k + 1) * u_size : w + U_AREA * u_size;
         for (int i = 0; i < tiles; i += micro_rows) {
             micro(min(micro_rows, tiles - i), slices,
                   (const float *)(v + (long)k * slices * tiles + i), tiles * P_VEC, u, next_u,
@@ -300,7 +312,7 @@ static inline void convolve_group(const int t0, const int t1, const int panel0, 
     vec ring[RING * LINE];
     vec transformed_w[U_IS_PACKED ? 1 : TILE_IN * U_SLICES * P_VEC * P_NRV];
     const int slices = (ic * PHASES + P_VEC - 1) / P_VEC;
-    const long panel_weights = (long)(U_IS_PACKED ? AREA : 9) * slices * P_VEC * NR;
+    const long panel_weights = (long)(U_IS_PACKED ? U_AREA : 9) * slices * P_VEC * NR;
 
     transform_inputs(v, ring, tiling, t0, t1, WINOGRAD_ARGS);
     for (int px = panel0; px < panel1; ++px) {
@@ -335,8 +347,8 @@ static inline vec load_weight(const int c, const int o0, const int row, const in
                               const int ic, const int kh, const int kw, __global const elem *w,
                               const long w_o, const long w_c, const long w_k)
 {
-    const int phase = c % PHASES;
-    const int y = row * P_STRIDE + phase / P_STRIDE, x = col * P_STRIDE + phase % P_STRIDE;
+    const int phase = c % PHASES, step = SPACE_TO_DEPTH ? 2 : 1;
+    const int y = row * step + phase / step, x = col * step + phase % step;
     const int is_there = c < ic * PHASES && y < kh && x < kw;
     vec v;
     float *lanes = (float *)&v;
@@ -357,21 +369,21 @@ __kernel void winograd_pack_w(const int oc, const int ic, const int kh, const in
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
         for (int c = get_group_id(1); c < ic_up; c += get_num_groups(1))
             for (int j = 0; j < P_NRV; ++j) {
-                vec g[P_R * P_R];
-                for (int tap = 0; tap < P_R * P_R; ++tap)
-                    g[tap] = load_weight(c, px * NR + j * P_VEC, tap / P_R, tap % P_R, oc, ic, kh,
-                                         kw, w + w_off, w_o, w_c, w_k);
+                vec g[WINDOW * WINDOW];
+                for (int tap = 0; tap < WINDOW * WINDOW; ++tap)
+                    g[tap] = load_weight(c, px * NR + j * P_VEC, tap / WINDOW, tap % WINDOW, oc, ic,
+                                         kh, kw, w + w_off, w_o, w_c, w_k);
 #if U_IS_PACKED
-                vec partial[P_R * TILE_IN];
-                for (int i = 0; i < P_R; ++i) weight_1d(g + i * P_R, partial + i * TILE_IN);
+                vec partial[WINDOW * U_SIDE];
+                for (int i = 0; i < WINDOW; ++i) weight_1d(g + i * WINDOW, partial + i * U_SIDE);
                 __global elem *to =
-                    packed + packed_off + ((long)px * AREA * ic_up + c) * NR + j * P_VEC;
-                for (int k = 0; k < TILE_IN; ++k) {
-                    vec column[P_R], o[TILE_IN];
-                    for (int i = 0; i < P_R; ++i) column[i] = partial[i * TILE_IN + k];
+                    packed + packed_off + ((long)px * U_AREA * ic_up + c) * NR + j * P_VEC;
+                for (int k = 0; k < U_SIDE; ++k) {
+                    vec column[WINDOW], o[U_SIDE];
+                    for (int i = 0; i < WINDOW; ++i) column[i] = partial[i * U_SIDE + k];
                     weight_1d(column, o);
-                    for (int i = 0; i < TILE_IN; ++i)
-                        VSTORE(o[i], to + (long)(i * TILE_IN + k) * ic_up * NR);
+                    for (int i = 0; i < U_SIDE; ++i)
+                        VSTORE(o[i], to + (long)(i * U_SIDE + k) * ic_up * NR);
                 }
 #else
                 for (int tap = 0; tap < 9; ++tap)

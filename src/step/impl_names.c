@@ -151,6 +151,7 @@ static const char *const names[] = {
     "votes",
     "winograd_2x2",
     "winograd_4x4",
+    "winograd_polyphase_2x2",
     "winograd_strided_3x3",
     "winograd_strided_4x4",
     "write",

@@ -2,9 +2,10 @@
  *
  * Offers Winograd's convolution algorithm (Lavin and Gray, "Fast Algorithms for Convolutional
  * Neural Networks", 2016) and chooses its tiling: for 3x3 windows F(2x2, 3x3) and F(4x4, 3x3), as
- * the implementations winograd_2x2 and winograd_4x4; for windows of 5x5 to 8x8 with stride 2 on
- * images, after a space-to-depth transform, F(4x4, 3x3) and F(3x3, 4x4), as winograd_strided_4x4
- * and winograd_strided_3x3. The transforms of input tiles, of weights and of outputs are in
+ * the implementations winograd_2x2 and winograd_4x4, and with stride 2, for each phase of the
+ * window, F(2, 2) or a product, as winograd_polyphase_2x2; for windows of 5x5 to 8x8 with stride 2
+ * on images, after a space-to-depth transform, F(4x4, 3x3) and F(3x3, 4x4), as
+ * winograd_strided_4x4 and winograd_strided_3x3. The transforms of input tiles, of weights and of outputs are in
  * cl/conv/winograd_simd.cl and winograd_transform.clh.
  */
 #include "ops/conv/winograd.h"
@@ -32,38 +33,45 @@
  */
 static const struct {
     double input_element_cycles, input_pixel_cycles, output_element_cycles, output_pixel_cycles;
-    double blocked_pixel_cycles;
+    double blocked_pixel_cycles, polyphase_element_cycles;
     double row_cycles, register_tile_cycles, group_cycles;
     double weight_bytes_per_cycle, weight_line_cycles, packed_weight_cycles;
 } cost = {
-    .input_element_cycles = 5.0,    /* per vector of V: input transform and store */
-    .input_pixel_cycles = 9.0,      /* per vector of pixels: load and transpose */
-    .output_element_cycles = 3.0,   /* per vector of M: load and output transform */
-    .output_pixel_cycles = 12.0,    /* per vector of results: epilogue, transpose, store */
-    .blocked_pixel_cycles = 4.0,    /* per vector of pixels or results, without transpose */
-    .row_cycles = 1.2,              /* per row (two vectors) of a register tile: multiply-adds */
-    .register_tile_cycles = 40.0,   /* per register tile: clear accumulators, store M */
-    .group_cycles = 200.0,          /* per work-group: start, and ends of its loops */
-    .weight_bytes_per_cycle = 11.0, /* weights read from the last-level cache or memory */
-    .weight_line_cycles = 15.0,     /* float16: transform of a line of side + 2 weights */
+    .input_element_cycles = 5.0,     /* per vector of V: input transform and store */
+    .input_pixel_cycles = 9.0,       /* per vector of pixels: load and transpose */
+    .output_element_cycles = 3.0,    /* per vector of M: load and output transform */
+    .output_pixel_cycles = 12.0,     /* per vector of results: epilogue, transpose, store */
+    .blocked_pixel_cycles = 4.0,     /* per vector of pixels or results, without transpose */
+    .polyphase_element_cycles = 2.5, /* per vector of V of winograd_polyphase_2x2, 2026-11-29 */
+    .row_cycles = 1.2,               /* per row (two vectors) of a register tile: multiply-adds */
+    .register_tile_cycles = 40.0,    /* per register tile: clear accumulators, store M */
+    .group_cycles = 200.0,           /* per work-group: start, and ends of its loops */
+    .weight_bytes_per_cycle = 11.0,  /* weights read from the last-level cache or memory */
+    .weight_line_cycles = 15.0,      /* float16: transform of a line of side + 2 weights */
     /* per packed weight, where each run packs them; measured for float32 only */
     .packed_weight_cycles = 2.4,
 };
 
-/* F(side x side, taps x taps): a tile has side x side outputs. With stride 2, `taps` is half of the
- * window, since the space-to-depth transform makes four channels of each. */
+/* F(side x side, taps x taps), with lengths along an axis. With a space-to-depth transform, `taps`
+ * is half of the window, and its four phases are channels; winograd_polyphase_2x2 adds the phases,
+ * which have up to two taps. */
 typedef struct winograd_form {
     const char *impl;
     int64_t side, taps, stride;
+    int64_t inputs;  /* pixels on which a tile depends */
+    int64_t step;    /* pixels from one tile to the next */
+    int64_t weights; /* transformed weights */
+    int64_t phases;  /* channels that the space-to-depth transform makes of one */
 } winograd_form;
 
-static const winograd_form form_2x2 = {"winograd_2x2", 2, 3, 1},
-                           form_4x4 = {"winograd_4x4", 4, 3, 1},
-                           form_strided_4x4 = {"winograd_strided_4x4", 4, 3, 2},
-                           form_strided_3x3 = {"winograd_strided_3x3", 3, 4, 2};
+static const winograd_form form_2x2 = {"winograd_2x2", 2, 3, 1, 4, 2, 4, 1},
+                           form_4x4 = {"winograd_4x4", 4, 3, 1, 6, 4, 6, 1},
+                           form_polyphase_2x2 = {"winograd_polyphase_2x2", 2, 2, 2, 5, 4, 4, 1},
+                           form_strided_4x4 = {"winograd_strided_4x4", 4, 3, 2, 6, 4, 6, 4},
+                           form_strided_3x3 = {"winograd_strided_3x3", 3, 4, 2, 6, 3, 6, 4};
 
-/* The tiling of winograd_simd. area: inputs of a Winograd tile, (side + taps - 1)^2; channels: of
- * the input, after the space-to-depth transform. */
+/* The tiling of winograd_simd. area: inputs of a Winograd tile; channels: of the input, after the
+ * space-to-depth transform. */
 typedef struct simd_tiling {
     const winograd_form *form;
     int64_t area, channels, strip, tiles, slices, panels; /* of the convolution */
@@ -71,20 +79,21 @@ typedef struct simd_tiling {
     double cost;
 } simd_tiling;
 
-/* Returns P_CHANNELS: how many channels of each slice are multiplied. With stride 1 all, so that
+/* Returns P_CHANNELS: how many channels of each slice are multiplied. All but for images, so that
  * there is one program for all numbers of channels. */
 static int64_t channels_of_slice(const lower_context *c, const simd_tiling *w)
 {
     const int64_t lanes = work_simd_lanes(c);
-    return w->form->stride == 1 ? lanes : work_min(w->channels, lanes);
+    return w->form->phases == 1 ? lanes : work_min(w->channels, lanes);
 }
 
 /* Returns the estimated cycles to read P_VEC weights, which are transformed already or, in float16,
  * are transformed by the kernel. */
 static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
-    const double vec = work_simd_lanes(c), area = (double)w->area;
-    if (dtype == CLG_FLOAT32) return area * vec * 4.0 / cost.weight_bytes_per_cycle;
+    const double vec = work_simd_lanes(c);
+    const double weights = (double)(w->form->weights * w->form->weights);
+    if (dtype == CLG_FLOAT32) return weights * vec * 4.0 / cost.weight_bytes_per_cycle;
     return 9.0 * vec * 2.0 / cost.weight_bytes_per_cycle +
            (double)(w->form->side + 2) * cost.weight_line_cycles;
 }
@@ -95,14 +104,16 @@ static double group_cost(const lower_context *c, const simd_tiling *w, const con
 {
     const double tiles = (double)w->block_tiles;
     const double inner = (double)(w->slices * channels_of_slice(c, w));
-    const double pixels = (double)(w->form->side * w->form->side);
+    const double loaded = (double)(w->form->step * w->form->step);
+    const double stored = (double)(w->form->side * w->form->side);
     const double load =
-        j->blocked && w->form->stride == 1 ? cost.blocked_pixel_cycles : cost.input_pixel_cycles;
+        j->blocked && w->form->phases == 1 ? cost.blocked_pixel_cycles : cost.input_pixel_cycles;
     const double store = j->blocked ? cost.blocked_pixel_cycles : cost.output_pixel_cycles;
-    const double input =
-        tiles * (double)w->slices * (cost.input_element_cycles * (double)w->area + load * pixels);
+    const double element =
+        w->form == &form_polyphase_2x2 ? cost.polyphase_element_cycles : cost.input_element_cycles;
+    const double input = tiles * (double)w->slices * (element * (double)w->area + load * loaded);
     const double output = tiles * (double)(w->group_panels * SIMD_NRV) *
-                          (cost.output_element_cycles * (double)w->area + store * pixels);
+                          (cost.output_element_cycles * (double)w->area + store * stored);
     const double parts = (double)work_ceil_div(w->block_tiles, work_simd_rows(c));
     const double products =
         (double)(w->group_panels * w->area) *
@@ -115,7 +126,8 @@ static double group_cost(const lower_context *c, const simd_tiling *w, const con
 /* Returns the number of packed weights. */
 static int64_t count_packed(const lower_context *c, const conv_job *j, const simd_tiling *w)
 {
-    const int64_t lanes = work_simd_lanes(c), taps = j->dtype == CLG_FLOAT32 ? w->area : 9;
+    const int64_t lanes = work_simd_lanes(c);
+    const int64_t taps = j->dtype == CLG_FLOAT32 ? w->form->weights * w->form->weights : 9;
     return w->panels * taps * w->slices * lanes * lanes * SIMD_NRV;
 }
 
@@ -123,11 +135,8 @@ static int64_t count_packed(const lower_context *c, const conv_job *j, const sim
 static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, const winograd_form *f)
 {
     const int64_t lanes = work_simd_lanes(c), units = work_units(c), side = f->side;
-    const int64_t tile_in = side + f->taps - 1;
-    simd_tiling w = {.form = f,
-                     .area = tile_in * tile_in,
-                     .channels = j->ic * f->stride * f->stride,
-                     .cost = -1};
+    simd_tiling w = {
+        .form = f, .area = f->inputs * f->inputs, .channels = j->ic * f->phases, .cost = -1};
     const int64_t rows = work_ceil_div(j->axes[1].out, side),
                   across = work_ceil_div(j->axes[2].out, side);
     const int64_t strips = work_ceil_div(across, SIMD_STRIP);
@@ -230,6 +239,14 @@ static void add_plain(lower_context *c, const conv_job *j)
     if (j->winograd != 4) simd_candidate(c, j, &form_2x2);
 }
 
+/* Adds the form for windows of 3x3 with stride 2, on channel-blocked feature maps. */
+static void add_polyphase(lower_context *c, const conv_job *j, bool input_is_blocked)
+{
+    const bool is_wanted = j->winograd == 1 || j->winograd == form_polyphase_2x2.side;
+    if (is_wanted && input_is_blocked && j->blocked && j->dtype == CLG_FLOAT32 && !j->is_rotated)
+        simd_candidate(c, j, &form_polyphase_2x2);
+}
+
 /* Adds the form for larger windows with stride 2, on images in NCHW order. */
 static void add_strided(lower_context *c, const conv_job *j, bool input_is_blocked)
 {
@@ -250,6 +267,8 @@ void winograd_add(lower_context *c, const conv_job *j, bool input_is_blocked)
         return;
     if (h->stride == 1 && h->kernel == 3 && w->kernel == 3 && input_is_blocked == j->blocked)
         add_plain(c, j);
+    else if (h->stride == 2 && h->kernel == 3 && w->kernel == 3)
+        add_polyphase(c, j, input_is_blocked);
     else if (h->stride == 2)
         add_strided(c, j, input_is_blocked);
 }

@@ -39,8 +39,9 @@ static bool may_filter(const graph_info *s, const node *n)
         node_int(n, "group", 1) != 1 || node_attribute(n, "winograd") ||
         !all_are(n, "dilations", 1))
         return false;
-    return (window_is(w, 3, 3) && all_are(n, "strides", 1)) ||
-           (window_is(w, 5, 8) && all_are(n, "strides", 2) && !is_data_gradient(n));
+    if (all_are(n, "strides", 1)) return window_is(w, 3, 3);
+    return all_are(n, "strides", 2) && !is_data_gradient(n) &&
+           (window_is(w, 3, 3) || window_is(w, 5, 8));
 }
 
 clg_status pass_winograd(graph *g, const pass_options *options)

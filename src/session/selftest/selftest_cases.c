@@ -33,6 +33,8 @@
               "2,3,7,9," l " " odd "," odd ",3,3c " odd),                                          \
         FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2 pads:I=0,1,0,1",                         \
               "1,2,13,19," l " " c3 "," c2 ",3,3c"),                                               \
+        FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2 pads:I=1,1,0,1 winograd:i=1",            \
+              "2,3,13,18," l " " odd "," odd ",3,3c " odd),                                        \
         FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2 winograd:i=1",                           \
               "1,3,31,37 " c5 ",3,7,7c " c5),                                                      \
         FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " pads:I=1,1,1,1 activation:s=Relu",     \

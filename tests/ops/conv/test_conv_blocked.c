@@ -169,6 +169,28 @@ TEST(conv_blocked__winograd)
         }
 }
 
+/* 3x3 windows with stride 2: even and odd sides, tiles that end outside of y, paddings beyond the
+ * window, several strips of columns, and more than a work-group's tiles. */
+TEST(conv_blocked__winograd_with_stride_2)
+{
+    static const conv_case cases[] = {
+        {CONV(1, 1, 1, 3, 3, 3, 3)},
+        {CONV(1, 1, 1, 1, 2, 3, 3), .pads = ONES},
+        {CONV(2, 3, 1, 8, 7, 3, 3), .pads = {0, 1, 1, 0}, .bias = true},
+        {CONV(1, 2, 3, 14, 17, 3, 3), .pads = ONES, .bias = true, .activation = "Relu"},
+        {CONV(1, 5, 2, 6, 9, 3, 3), .pads = {3, 4, 0, 5}, .c_less = 3, .m_less = 1},
+        {CONV(3, 3, 3, 15, 14, 3, 3), .pads = ONES, .bias = true, .residual = true},
+        {CONV(1, 1, 1, 5, 263, 3, 3), .pads = ONES, .residual = true},
+        {CONV(1, 1, 2, 71, 66, 3, 3), .m_less = 3},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        conv_case t = cases[i];
+        t.strides[0] = t.strides[1] = 2;
+        t.side = 2;
+        conv_case_check(&t, 1);
+    }
+}
+
 /* Windows of 5x5 to 8x8 with stride 2 on images, in blocks and in NCHW order: odd sizes, paddings,
  * several strips of columns, and more channels than one vector has after the space-to-depth
  * transform. */

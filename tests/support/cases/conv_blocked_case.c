@@ -266,7 +266,7 @@ void conv_case_refused(clg_context *context, const clg_session_options *options,
 
 static const char *winograd_impl(const conv_case *t)
 {
-    return t->side == 2         ? "winograd_2x2"
+    return t->side == 2         ? t->strides[0] == 2 ? "winograd_polyphase_2x2" : "winograd_2x2"
            : t->side == 3       ? "winograd_strided_3x3"
            : t->strides[0] == 2 ? "winograd_strided_4x4"
                                 : "winograd_4x4";
