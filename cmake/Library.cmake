@@ -121,6 +121,9 @@ if(BUILD_SHARED_LIBS)
     set(export_map "${generated_dir}/clgraph.map")
     configure_file("${PROJECT_SOURCE_DIR}/cmake/clgraph.map.in" "${export_map}" @ONLY)
     target_link_options(clgraph PRIVATE "LINKER:--version-script=${export_map}" LINKER:--as-needed)
+    # Drivers may call a function of the library, to release memory, after the last call into it
+    # (ocl/buffer/buffer_pages.c), so it stays loaded.
+    target_link_options(clgraph PRIVATE LINKER:-z,nodelete)
     # Clang leaves the functions of sanitizers undefined in shared libraries; GCC has them in a
     # library.
     if(NOT CLG_SANITIZE AND NOT "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}" MATCHES "-fsanitize")

@@ -84,6 +84,11 @@ void sys_unmap(void *data, size_t size_bytes);
 /* Releases the physical memory of the whole pages within a range of a mapping; an access reads them
  * from the file again. */
 void sys_unload(void *data, size_t size_bytes);
+/* Maps size_bytes of zeroed memory at a multiple of a huge page's size, and asks the system for huge
+ * pages. Returns NULL if there is no memory, or if this system cannot be asked. Release it by
+ * sys_unmap_huge. */
+void *sys_map_huge(size_t size_bytes);
+void sys_unmap_huge(void *memory);
 /* Shrinks a range to the whole pages inside it; false when there is none. */
 static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_bytes)
 {

@@ -33,6 +33,7 @@
     X(CreateBuffer)                                                                                \
     X(RetainMemObject)                                                                             \
     X(ReleaseMemObject)                                                                            \
+    X(SetMemObjectDestructorCallback)                                                              \
     X(GetMemObjectInfo)                                                                            \
     X(CreateProgramWithSource)                                                                     \
     X(CreateProgramWithBinary)                                                                     \

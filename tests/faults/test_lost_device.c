@@ -18,6 +18,7 @@
 #include "support/scratch.h"
 
 #include "base/memory.h"
+#include "ocl/buffer/buffer_pages.h"
 #include "session/session.h"
 
 #include <clgraph/opencl.h>
@@ -135,6 +136,7 @@ static long lose_at_each(const job *j, opencl_lost_kind kind)
 TEST(lost_device__at_every_launch_transfer_and_wait_of_a_session)
 {
     for (size_t i = 0; i < n_session_lives; i++) {
+        buffer_pages_use_from(i % 2); /* of every second life all, see session_faults */
         job j = {.life = &session_lives[i]};
         long n[OPENCL_LOST_KINDS];
         assert_ok(open_context(&j.context));
@@ -156,6 +158,7 @@ TEST(lost_device__at_every_launch_transfer_and_wait_of_a_session)
 TEST(lost_device__at_calls_of_a_sessions_creation_run_and_release)
 {
     for (size_t i = 0; i < n_session_lives; i++) {
+        buffer_pages_use_from(i % 2); /* of every second life all, see session_faults */
         job j = {.life = &session_lives[i]};
         assert_ok(open_context(&j.context));
         assert_ok(do_job(&j));

@@ -6,6 +6,8 @@
  * run, in a new session and in the one that failed, must succeed.
  *
  * All sessions are in one context: test_ocl_faults.c injects faults into the creation of contexts.
+ * Every second life has all buffers in memory of the process (ocl/buffer/buffer_pages.h).
+ *
  * Only CLBlast makes more calls in a new context than in an old one: for it, every call after the
  * creation of the context fails in turn, including those that compile its kernels.
  */
@@ -20,6 +22,7 @@
 #include "support/scratch.h"
 
 #include "base/memory.h"
+#include "ocl/buffer/buffer_pages.h"
 #include "session/context_handle.h"
 
 #include <clgraph/inspect.h>
@@ -100,6 +103,7 @@ TEST(faults__every_allocation_of_a_session)
 {
     failing_alloc_install();
     for (size_t i = 0; i < n_session_lives; i++) {
+        buffer_pages_use_from(i % 2);
         job j = {.life = &session_lives[i]};
         assert_ok(open_context(false, &j.context));
         size_t lives = fail_allocations(&j);
@@ -111,6 +115,7 @@ TEST(faults__every_allocation_of_a_session)
         clg_context_free(j.context);
         assert_int_equal(failing_alloc_n_live(), 0);
         assert_int_equal(opencl_faults_total_live(&faults), 0);
+        assert_int_equal(buffer_pages_n_live(), 0);
     }
     failing_alloc_remove();
 }
@@ -208,6 +213,7 @@ static long count_calls(const session_life *life, clg_context *context, clg_sess
 TEST(faults__a_limit_that_no_launch_exceeds_costs_no_call)
 {
     for (size_t i = 0; i < n_session_lives; i++) {
+        buffer_pages_use_from(i % 2);
         clg_context *context;
         long n_calls[2];
         if (strstr(session_lives[i].name, "stream")) continue;
@@ -288,6 +294,7 @@ TEST(faults__every_opencl_call_of_divided_launches)
         assert_ok(do_job(&j));
         clg_context_free(j.context);
         assert_int_equal(opencl_faults_total_live(&faults), 0);
+        assert_int_equal(buffer_pages_n_live(), 0);
     }
     assert_true(n_divided > n_session_lives / 2);
 }
@@ -326,12 +333,14 @@ TEST(faults__every_call_of_clblast_from_the_first_on)
     const long n_opening = faults.n_calls();
     clg_context_free(context);
     for (size_t i = 0; i < n_session_lives; i++) {
+        buffer_pages_use_from(i % 2);
         job j = {.life = &session_lives[i]};
         if (!session_life_uses_blas(j.life)) continue;
         long n = fail_calls(&j, n_opening, CL_MEM_OBJECT_ALLOCATION_FAILURE) - n_opening;
         print_message("%s: %ld calls after the context's %ld\n", j.life->name, n, n_opening);
         assert_true(n > 100);
         assert_int_equal(opencl_faults_total_live(&faults), 0);
+        assert_int_equal(buffer_pages_n_live(), 0);
     }
 }
 

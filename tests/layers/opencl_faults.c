@@ -135,6 +135,8 @@ MAKER(cl_command_queue, clCreateCommandQueue, OPENCL_FAULTS_QUEUES,
 MAKER(cl_mem, clCreateBuffer, OPENCL_FAULTS_BUFFERS,
       (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error),
       (context, flags, size, host, error))
+CALL(clSetMemObjectDestructorCallback,
+     (cl_mem memory, void(CL_CALLBACK *notify)(cl_mem, void *), void *user), (memory, notify, user))
 MAKER(cl_program, clCreateProgramWithSource, OPENCL_FAULTS_PROGRAMS,
       (cl_context context, cl_uint n, const char **strings, const size_t *lengths, cl_int *error),
       (context, n, strings, lengths, error))
@@ -288,6 +290,7 @@ static void fill(void)
 {
     OBJECT(Context), OBJECT(CommandQueue), OBJECT(MemObject), OBJECT(Program), OBJECT(Kernel);
     OBJECT(Event), OBJECT(Device);
+    USE(clSetMemObjectDestructorCallback);
     USE(clCreateContext), USE(clCreateCommandQueue), USE(clCreateBuffer),
         USE(clCreateProgramWithSource);
     USE(clCreateProgramWithBinary), USE(clCreateUserEvent), USE(clCreateKernel),

@@ -237,6 +237,51 @@ void sys_unload(void *data, size_t size_bytes)
     (void)madvise(data, size_bytes, MADV_DONTNEED);
 }
 
+#ifdef MADV_HUGEPAGE
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+static size_t whole(size_t size_bytes, size_t page_bytes)
+{
+    return (size_bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+/* The page before the memory has the size of the whole mapping. */
+void *sys_map_huge(size_t size_bytes)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    if (page <= 0 || (size_t)page > HUGE_PAGE_BYTES || size_bytes > SIZE_MAX / 2) return NULL;
+    const size_t page_bytes = (size_t)page, used = whole(size_bytes, page_bytes);
+    const size_t mapped = page_bytes + used + HUGE_PAGE_BYTES;
+    char *from = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (from == MAP_FAILED) return NULL;
+    char *memory = from + (whole((uintptr_t)from + page_bytes, HUGE_PAGE_BYTES) - (uintptr_t)from);
+    char *head = memory - page_bytes, *end = memory + used;
+    if (head > from) (void)munmap(from, (size_t)(head - from));
+    if (end < from + mapped) (void)munmap(end, (size_t)(from + mapped - end));
+    *(size_t *)(void *)head = page_bytes + used;
+    (void)madvise(memory, used, MADV_HUGEPAGE); /* in vain where an administrator forbids it */
+    return memory;
+}
+
+void sys_unmap_huge(void *memory)
+{
+    char *head = (char *)memory - sysconf(_SC_PAGESIZE);
+    (void)munmap(head, *(size_t *)(void *)head);
+}
+
+#else
+
+void *sys_map_huge(size_t size_bytes)
+{
+    (void)size_bytes;
+    return NULL;
+}
+
+void sys_unmap_huge(void *memory) { (void)memory; }
+
+#endif
+
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES])
 {
     _Static_assert(SYS_PATH_BYTES >= PATH_MAX, "realpath writes up to PATH_MAX bytes");

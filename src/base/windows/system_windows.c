@@ -439,6 +439,15 @@ void sys_unmap(void *data, size_t size_bytes)
     UnmapViewOfFile(data);
 }
 
+/* Large pages are for administrators only. */
+void *sys_map_huge(size_t size_bytes)
+{
+    (void)size_bytes;
+    return NULL;
+}
+
+void sys_unmap_huge(void *memory) { (void)memory; }
+
 void sys_unload(void *data, size_t size_bytes)
 {
     SYSTEM_INFO system;

@@ -2,7 +2,7 @@
  *
  * Allocates device memory. Buffers are reference-counted and keep their context alive.
  */
-#include "ocl/ocl_context.h"
+#include "ocl/buffer/buffer_pages.h"
 
 #include "base/memory.h"
 
@@ -60,6 +60,19 @@ static ocl_buffer *allocate(ocl_context *ocl)
     return b;
 }
 
+/* Creates the cl_mem in memory that the driver allocates. */
+static clg_status create_by_driver(ocl_buffer *b, ocl_buffer_flags flags)
+{
+    cl_mem_flags cl_flags = CL_MEM_READ_WRITE;
+    if (flags & OCL_BUFFER_HOST_VISIBLE) cl_flags |= CL_MEM_ALLOC_HOST_PTR;
+    cl_int code;
+    b->handle = cl.CreateBuffer(b->context->handle, cl_flags, b->size_bytes, NULL, &code);
+    const clg_status status = context_check(b->context, code, "clCreateBuffer");
+    return status == CLG_ERROR_OUT_OF_DEVICE_MEMORY
+               ? too_much(b->context, b->size_bytes, cl_error_name(code))
+               : status;
+}
+
 clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer)
 {
@@ -78,13 +91,8 @@ clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_fla
     if (status != CLG_OK) goto failed;
     b->budget = memory_budget_retain(memory_budget_current());
     b->size_bytes = b->counted_bytes = size_bytes;
-    cl_mem_flags cl_flags = CL_MEM_READ_WRITE;
-    if (flags & OCL_BUFFER_HOST_VISIBLE) cl_flags |= CL_MEM_ALLOC_HOST_PTR;
-    cl_int code;
-    b->handle = cl.CreateBuffer(ocl->handle, cl_flags, size_bytes, NULL, &code);
-    status = context_check(ocl, code, "clCreateBuffer");
-    if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY)
-        status = too_much(ocl, size_bytes, cl_error_name(code));
+    status = buffer_pages_create(ocl, size_bytes, &b->handle);
+    if (status == CLG_OK && !b->handle) status = create_by_driver(b, flags);
     if (status == CLG_OK) {
         *out_buffer = b;
         return CLG_OK;
