@@ -2,22 +2,30 @@
 //
 // Computes convolution by Winograd's minimal filtering F(m x m, r x r) on CPUs (Lavin and Gray,
 // "Fast Algorithms for Convolutional Neural Networks", 2016), for one group, dilation 1, and
-// windows of 3x3 with stride 1, or of 5x5 to 8x8 with stride 2. y is in NCHW order or
-// channel-blocked (P_BLOCKED), and x likewise with stride 1; with stride 2 it is in NCHW order.
+// windows of 3x3 with stride 1 or 2, or of 5x5 to 8x8 with stride 2. y is in NCHW order or
+// channel-blocked (P_BLOCKED), and x likewise, but for windows of 5x5 to 8x8 in NCHW order.
 //
 //   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
 //                    residual)
 //   winograd_pack_w  transforms the weights w [oc][ic][kh][kw] to U,
-//                    [ceil(oc/NR)][AREA][ic_up][NR], with zeros for channels that do not exist;
+//                    [ceil(oc/NR)][U_AREA][ic_up][NR], with zeros for channels that do not exist;
 //                    NR = P_NRV * P_VEC, ic_up is the number of channels rounded up to a multiple
 //                    of P_VEC. For float16, only reorders w to [ceil(oc/NR)][ic_up][9][NR]
 //
-// With stride 2, a space-to-depth transform first makes four channels of each: those of the pixels
-// in even and odd lines and columns. On them the convolution has stride 1 and half of the window,
-// r = 3 for 5x5 and 6x6, r = 4 for 7x7 and 8x8, with weights of 0 where the window is odd.
+// For windows of 5x5 to 8x8, a space-to-depth transform first makes four channels of each: those of
+// the pixels in even and odd lines and columns. On them the convolution has stride 1 and half of
+// the window, r = 3 for 5x5 and 6x6, r = 4 for 7x7 and 8x8, with weights of 0 where the window is
+// odd.
 //
-// A tile of m x m outputs depends on TILE_IN x TILE_IN inputs, TILE_IN = m + r - 1. U = G w G^T and
-// V = B^T x B have AREA = TILE_IN * TILE_IN elements each, M[k] is the sum of V[k] * U[k] over the
+// With 3x3 and stride 2 (POLYPHASE), half of the lines meet the first and last row of the window,
+// as in F(m, 2), and the others the middle row alone; columns likewise (Yepez and Ko, "Stride 2
+// 1-D, 2-D, and 3-D Winograd for Convolutional Neural Networks", 2020). The transforms are those of
+// F(m, 2) on the former, and leave the latter as they are: m = 2 takes 25 multiplications for 4
+// outputs in place of 36.
+//
+// A tile of m x m outputs depends on TILE_IN x TILE_IN inputs, TILE_IN = m + r - 1 (POLYPHASE: 2m +
+// 1). U = G w G^T and V = B^T x B have AREA = TILE_IN * TILE_IN elements each (POLYPHASE: U has
+// fewer different ones), M[k] is the sum of V[k] * U[k] over the
 // input channels, and y = A^T M A. So there are AREA GEMMs, whose rows are tiles and whose columns
 // are output channels. How a work-group computes a panel of NR output channels:
 //
@@ -53,13 +61,13 @@
 // lose precision in float16, and there are more of them. Results are bitwise independent of strip,
 // group_tiles and group_panels.
 //
-// Interpolation points: m = 2: 0, 1, -1, infinity. m = 3 and 4: 0, 3/4, -3/4, 3/2, -3/2, infinity,
-// which keep the coefficients of all three transforms near 1 (with +-1 and +-2 instead, errors are
-// three to ten times as large).
+// Interpolation points: m = 2: 0, 1, -1, infinity; POLYPHASE: 0, 1, infinity. m = 3 and 4: 0, 3/4,
+// -3/4, 3/2, -3/2, infinity, which keep the coefficients of all three transforms near 1 (with +-1
+// and +-2 instead, errors are three to ten times as large).
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0
 // or 1: per output channel)
-//   P_M, P_R     m and r: 2 and 3, 4 and 3, or 3 and 4
+//   P_M, P_R     m and r: 2 and 3, 4 and 3, 3 and 4, or, for 3x3 with stride 2, 2 and 2
 //   P_STRIDE     1 or 2; 2 only for float32
 //   P_MR, P_NRV  rows and vectors of the register tile, see common/micro_simd.clh
 //   P_STRIP      largest number of tile columns of a strip: 32
@@ -109,6 +117,8 @@
 //          P_TILES=64 P_CHANNELS=8 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
 // @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
 //          P_TILES=64 P_CHANNELS=4 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_R=2 P_STRIDE=2 P_STRIP=32 P_V=262144
+//          P_TILES=64 P_CHANNELS=16 P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
 // @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
 //          P_TILES=64 P_CHANNELS=16 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
 // @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_R=3 P_STRIDE=1 P_STRIP=32 P_V=262144
@@ -340,24 +350,6 @@ BODY void convolve(BODY_PARAMS, WINOGRAD_PARAMS)
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void winograd_simd(WINOGRAD_PARAMS) { convolve(BODY_GROUPS, WINOGRAD_ARGS); }
-
-// Returns weight [row][col] of the window on channel c of the space-to-depth transform, of the
-// output channels o0 .. o0 + P_VEC - 1. Parameters as those of winograd_pack_w.
-static inline vec load_weight(const int c, const int o0, const int row, const int col, const int oc,
-                              const int ic, const int kh, const int kw, __global const elem *w,
-                              const long w_o, const long w_c, const long w_k)
-{
-    const int phase = c % PHASES, step = SPACE_TO_DEPTH ? 2 : 1;
-    const int y = row * step + phase / step, x = col * step + phase % step;
-    const int is_there = c < ic * PHASES && y < kh && x < kw;
-    vec v;
-    float *lanes = (float *)&v;
-    for (int i = 0; i < P_VEC; ++i)
-        lanes[i] = is_there && o0 + i < oc
-                       ? LOAD1(w + (o0 + i) * w_o + c / PHASES * w_c + (y * kw + x) * w_k)
-                       : 0.0f;
-    return v;
-}
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void winograd_pack_w(const int oc, const int ic, const int kh, const int kw,

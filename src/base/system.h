@@ -84,8 +84,8 @@ void sys_unmap(void *data, size_t size_bytes);
 /* Releases the physical memory of the whole pages within a range of a mapping; an access reads them
  * from the file again. */
 void sys_unload(void *data, size_t size_bytes);
-/* Maps size_bytes of zeroed memory at a multiple of a huge page's size, and asks the system for huge
- * pages. Returns NULL if there is no memory, or if this system cannot be asked. Release it by
+/* Maps size_bytes of zeroed memory at a multiple of a huge page's size, and requests huge pages
+ * for it. Returns NULL if there is no memory, or if this system has no such request. Release it by
  * sys_unmap_huge. */
 void *sys_map_huge(size_t size_bytes);
 void sys_unmap_huge(void *memory);

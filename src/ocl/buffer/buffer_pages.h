@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes large buffers of CPU devices in memory of this process for which the system is asked for
- * huge pages (decision 95).
+ * Makes large buffers of CPU devices in memory of this process, in huge pages where the system has
+ * them (decision 95).
  */
 #ifndef CLG_OCL_BUFFER_PAGES_H
 #define CLG_OCL_BUFFER_PAGES_H

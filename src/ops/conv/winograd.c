@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Offers Winograd's convolution algorithm (Lavin and Gray, "Fast Algorithms for Convolutional
- * Neural Networks", 2016) and chooses its tiling: for 3x3 windows F(2x2, 3x3) and F(4x4, 3x3), as
- * the implementations winograd_2x2 and winograd_4x4, and with stride 2, for each phase of the
- * window, F(2, 2) or a product, as winograd_polyphase_2x2; for windows of 5x5 to 8x8 with stride 2
- * on images, after a space-to-depth transform, F(4x4, 3x3) and F(3x3, 4x4), as
- * winograd_strided_4x4 and winograd_strided_3x3. The transforms of input tiles, of weights and of outputs are in
- * cl/conv/winograd_simd.cl and winograd_transform.clh.
+ * Neural Networks", 2016) and chooses its tiling, as these implementations:
+ *
+ *   winograd_2x2, winograd_4x4   F(2x2, 3x3) and F(4x4, 3x3), for windows of 3x3
+ *   winograd_polyphase_2x2       windows of 3x3 with stride 2, by phases: F(2, 2) where the window
+ *                                has two taps in a phase (Yepez and Ko, "Stride 2 1-D, 2-D, and 3-D
+ *                                Winograd for Convolutional Neural Networks", 2020)
+ *   winograd_strided_4x4, _3x3   windows of 5x5 to 8x8 with stride 2 on images: F(4x4, 3x3) and
+ *                                F(3x3, 4x4) after a space-to-depth transform
+ *
+ * The transforms of input tiles, of weights and of outputs are in cl/conv/winograd_simd.cl and
+ * winograd_transform.clh.
  */
 #include "ops/conv/winograd.h"
 

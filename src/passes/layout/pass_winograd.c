@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Marks 3x3 convolutions, their data gradients, and convolutions with windows of 5x5 to 8x8 and
- * stride 2 that may be computed by Winograd's minimal filtering: in float32 throughout, also for
- * float16 tensors, with the wider error bound of docs/numerics.md. With this pass disabled, all
- * convolutions are computed directly.
+ * Marks 3x3 convolutions with stride 1 or 2, data gradients of those with stride 1, and
+ * convolutions with windows of 5x5 to 8x8 and stride 2 that may be computed by Winograd's minimal
+ * filtering: in float32 throughout, also for float16 tensors, with the wider error bound of
+ * docs/numerics.md. With this pass disabled, all convolutions are computed directly.
  */
 #include "passes/rewrite.h"
 
