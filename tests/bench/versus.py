@@ -3,7 +3,7 @@
 """Compares clgraph with PyPI's onnxruntime: the same outputs, and ratios of times.
 
     versus.py [--threads N] [--processor-time] [--rounds N] [--seconds S] [--device SELECTOR]
-              [--json FILE] FOLDER [NAME...]
+              [--json FILE] [--core-latency PROGRAM] FOLDER [NAME...]
     versus.py --worst FILE.json...
 
 FOLDER is one that versus_models.py filled; NAMEs are of its files, by default all. A model has a
@@ -13,6 +13,9 @@ onnxruntime do not spin. The figure is the median of the rounds' ratios clgraph 
 1 clgraph is faster. Times are medians of single runs; with --processor-time, what a process had
 processors for, by its runs, which other work disturbs less, and which counts all threads. Both have
 N threads (default: the processors).
+
+PROGRAM is build/tests/bench/core_latency: it runs before and after each model, and the nanoseconds
+that it prints are noted, since models take longer where cores are far from each other.
 
 Prints a line a model and the geometric means, and writes the same, with machine, driver, versions,
 date and load, to FILE. Fails when a model fails or an output differs by more than a thousandth of
@@ -192,6 +195,11 @@ def compare(name, options):
             worker.close()
 
 
+def core_latency(options):
+    program = options.core_latency
+    return float(subprocess.check_output([program])) if program else None
+
+
 def machine():
     facts = {"system": platform.platform(), "processors": os.cpu_count(), "python": sys.version}
     try:
@@ -244,7 +252,9 @@ def compare_all(options, names):
     print(f"{'model':20s} {'clgraph':>9s} {'onnxruntime':>12s} ms  ratio  lowest, highest")
     for name in names:
         try:
+            before = core_latency(options)
             row, facts = compare(name, options)
+            row["core_latency_ns"] = before, core_latency(options)
         except RuntimeError as error:
             print(f"{name:20s} failed: {error}", flush=True)
             report["failed"][name] = str(error)
@@ -255,6 +265,8 @@ def compare_all(options, names):
         t = row[clock]
         verdict = "" if row["difference"] <= 1 else f"  DIFFERS: {row['difference']:.3g}"
         n_bad += verdict != ""
+        if options.core_latency:
+            verdict += "  cores {:.0f}, {:.0f} ns".format(*row["core_latency_ns"])
         print(
             f"{name:20s} {t['clgraph_ms']:9.3f} {t['onnxruntime_ms']:12.3f} "
             f"{t['ratio']:9.2f} {t['lowest']:7.2f} {t['highest']:7.2f}{verdict}",
@@ -275,6 +287,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--core-latency", type=pathlib.Path)
     parser.add_argument("--worst", nargs="+", metavar="FILE.json")
     parser.add_argument("--worker", choices=LOAD, help=argparse.SUPPRESS)
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
