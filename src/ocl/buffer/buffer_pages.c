@@ -22,7 +22,7 @@ void buffer_pages_use_from(size_t min_bytes)
 
 size_t buffer_pages_n_live(void) { return atomic_load(&n_live); }
 
-/* Only drivers with which all tests have run so. */
+/* Only drivers with which models and tests were run so. */
 static bool is_used_by(const device_caps *caps)
 {
     return caps->kind == CLG_DEVICE_CPU && caps->zero_copy_align_bytes > 0 &&
