@@ -25,9 +25,9 @@
 //
 // A tile of m x m outputs depends on TILE_IN x TILE_IN inputs, TILE_IN = m + r - 1 (POLYPHASE: 2m +
 // 1). U = G w G^T and V = B^T x B have AREA = TILE_IN * TILE_IN elements each (POLYPHASE: U has
-// fewer different ones), M[k] is the sum of V[k] * U[k] over the
-// input channels, and y = A^T M A. So there are AREA GEMMs, whose rows are tiles and whose columns
-// are output channels. How a work-group computes a panel of NR output channels:
+// fewer different ones), M[k] is the sum of V[k] * U[k] over the input channels, and y = A^T M A.
+// So there are AREA GEMMs, whose rows are tiles and whose columns are output channels. How a
+// work-group computes a panel of NR output channels:
 //
 //       x                  V                  U                  M                 y
 //   +-+---+-+---       +--------+         +--------+         +--------+         +---+---

@@ -75,4 +75,10 @@ bool arena_owns(const arena *a, const void *memory);
 void arena_clear(arena *a);
 void arena_deinit(arena *a); /* an arena of all zeros is valid and empty */
 
+/* Returns n rounded up to a multiple of `align`; the sum of both must not overflow. */
+static inline size_t memory_align_up(size_t n, size_t align)
+{
+    return (n + align - 1) / align * align;
+}
+
 #endif

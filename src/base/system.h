@@ -85,7 +85,7 @@ void sys_unmap(void *data, size_t size_bytes);
  * from the file again. */
 void sys_unload(void *data, size_t size_bytes);
 /* Maps size_bytes of zeroed memory at a multiple of a huge page's size, and requests huge pages
- * for it. Returns NULL if there is no memory, or if this system has no such request. Release it by
+ * for it. Returns NULL if memory lacks, or if this system has no such request. Release it by
  * sys_unmap_huge. */
 void *sys_map_huge(size_t size_bytes);
 void sys_unmap_huge(void *memory);

@@ -52,7 +52,7 @@ typedef struct range_set {
 
 static size_t align_up(const range_set *s, size_t n)
 {
-    return (n + s->slabs->align_bytes - 1) / s->slabs->align_bytes * s->slabs->align_bytes;
+    return memory_align_up(n, s->slabs->align_bytes);
 }
 
 /* ---- lists by size --------------------------------------------------------------------------- */

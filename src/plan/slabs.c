@@ -33,8 +33,6 @@ typedef struct slab_work {
     size_t n_compared; /* in this placement */
 } slab_work;
 
-static size_t align_up(size_t n, size_t align) { return (n + align - 1) / align * align; }
-
 /* ---- orders ---------------------------------------------------------------------------------- */
 
 static bool is_larger(const void *self, uint32_t a, uint32_t b)
@@ -72,7 +70,7 @@ static size_t lowest_gap(const slab_work *w, const plan_block *block, size_t n, 
         const plan_block *other = &w->blocks[w->found[i]];
         if (other->slab != slab) continue;
         if (offset + block->size_bytes <= other->offset_bytes) return offset;
-        size_t end = align_up(other->offset_bytes + other->size_bytes, w->slabs.align_bytes);
+        size_t end = memory_align_up(other->offset_bytes + other->size_bytes, w->slabs.align_bytes);
         if (end > offset) offset = end;
     }
     return offset;

@@ -343,10 +343,12 @@ TEST(lost_device__at_every_launch_transfer_and_wait_of_a_stream)
  * lost the device, the result is the loss and no lack of memory. */
 TEST(lost_device__seen_first_by_another_thread_of_a_stream)
 {
+    size_t n_streams = 0;
     lost.late(true);
     for (size_t i = 0; i < n_session_lives; i++) {
         job j;
         if (strncmp(session_lives[i].name, "a stream", 8) != 0) continue;
+        n_streams++;
         open_job(&j, session_lives[i].name);
         for (int kind = 0; kind < OPENCL_LOST_CALLS; kind++)
             for (long n = 0; lose_at(&j, (opencl_lost_kind)kind, n, codes[n % N_CODES]); n++)
@@ -355,6 +357,7 @@ TEST(lost_device__seen_first_by_another_thread_of_a_stream)
         assert_int_equal(memory_n_live(), 0);
     }
     lost.late(false);
+    assert_int_equal(n_streams, 2);
 }
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
  * so on Windows. The build uses one of them.
  */
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/system.h"
 
 #include <dirent.h>
@@ -241,21 +242,17 @@ void sys_unload(void *data, size_t size_bytes)
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
-static size_t whole(size_t size_bytes, size_t page_bytes)
-{
-    return (size_bytes + page_bytes - 1) / page_bytes * page_bytes;
-}
-
 /* The page before the memory has the size of the whole mapping. */
 void *sys_map_huge(size_t size_bytes)
 {
     const long page = sysconf(_SC_PAGESIZE);
     if (page <= 0 || (size_t)page > HUGE_PAGE_BYTES || size_bytes > SIZE_MAX / 2) return NULL;
-    const size_t page_bytes = (size_t)page, used = whole(size_bytes, page_bytes);
+    const size_t page_bytes = (size_t)page, used = memory_align_up(size_bytes, page_bytes);
     const size_t mapped = page_bytes + used + HUGE_PAGE_BYTES;
     char *from = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (from == MAP_FAILED) return NULL;
-    char *memory = from + (whole((uintptr_t)from + page_bytes, HUGE_PAGE_BYTES) - (uintptr_t)from);
+    char *memory =
+        from + (memory_align_up((uintptr_t)from + page_bytes, HUGE_PAGE_BYTES) - (uintptr_t)from);
     char *head = memory - page_bytes, *end = memory + used;
     if (head > from) (void)munmap(from, (size_t)(head - from));
     if (end < from + mapped) (void)munmap(end, (size_t)(from + mapped - end));

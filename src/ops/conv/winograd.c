@@ -37,22 +37,19 @@
  * stay in the caches. Checked by: build/tests/bench/cost_model winograd
  */
 static const struct {
-    double input_element_cycles, input_pixel_cycles, output_element_cycles, output_pixel_cycles;
-    double blocked_pixel_cycles, polyphase_element_cycles;
+    double input_pixel_cycles, output_element_cycles, output_pixel_cycles, blocked_pixel_cycles;
     double row_cycles, register_tile_cycles, group_cycles;
     double weight_bytes_per_cycle, weight_line_cycles, packed_weight_cycles;
 } cost = {
-    .input_element_cycles = 5.0,     /* per vector of V: input transform and store */
-    .input_pixel_cycles = 9.0,       /* per vector of pixels: load and transpose */
-    .output_element_cycles = 3.0,    /* per vector of M: load and output transform */
-    .output_pixel_cycles = 12.0,     /* per vector of results: epilogue, transpose, store */
-    .blocked_pixel_cycles = 4.0,     /* per vector of pixels or results, without transpose */
-    .polyphase_element_cycles = 2.5, /* per vector of V of winograd_polyphase_2x2, 2026-11-29 */
-    .row_cycles = 1.2,               /* per row (two vectors) of a register tile: multiply-adds */
-    .register_tile_cycles = 40.0,    /* per register tile: clear accumulators, store M */
-    .group_cycles = 200.0,           /* per work-group: start, and ends of its loops */
-    .weight_bytes_per_cycle = 11.0,  /* weights read from the last-level cache or memory */
-    .weight_line_cycles = 15.0,      /* float16: transform of a line of side + 2 weights */
+    .input_pixel_cycles = 9.0,      /* per vector of pixels: load and transpose */
+    .output_element_cycles = 3.0,   /* per vector of M: load and output transform */
+    .output_pixel_cycles = 12.0,    /* per vector of results: epilogue, transpose, store */
+    .blocked_pixel_cycles = 4.0,    /* per vector of pixels or results, without transpose */
+    .row_cycles = 1.2,              /* per row (two vectors) of a register tile: multiply-adds */
+    .register_tile_cycles = 40.0,   /* per register tile: clear accumulators, store M */
+    .group_cycles = 200.0,          /* per work-group: start, and ends of its loops */
+    .weight_bytes_per_cycle = 11.0, /* weights read from the last-level cache or memory */
+    .weight_line_cycles = 15.0,     /* float16: transform of a line of side + 2 weights */
     /* per packed weight, where each run packs them; measured for float32 only */
     .packed_weight_cycles = 2.4,
 };
@@ -63,17 +60,19 @@ static const struct {
 typedef struct winograd_form {
     const char *impl;
     int64_t side, taps, stride;
-    int64_t inputs;  /* pixels on which a tile depends */
-    int64_t step;    /* pixels from one tile to the next */
-    int64_t weights; /* transformed weights */
-    int64_t phases;  /* channels that the space-to-depth transform makes of one */
+    int64_t inputs;        /* pixels on which a tile depends */
+    int64_t step;          /* pixels from one tile to the next */
+    int64_t weights;       /* transformed weights */
+    int64_t phases;        /* channels that the space-to-depth transform makes of one */
+    double element_cycles; /* of the cost model, per vector of V: input transform and store */
 } winograd_form;
 
-static const winograd_form form_2x2 = {"winograd_2x2", 2, 3, 1, 4, 2, 4, 1},
-                           form_4x4 = {"winograd_4x4", 4, 3, 1, 6, 4, 6, 1},
-                           form_polyphase_2x2 = {"winograd_polyphase_2x2", 2, 2, 2, 5, 4, 4, 1},
-                           form_strided_4x4 = {"winograd_strided_4x4", 4, 3, 2, 6, 4, 6, 4},
-                           form_strided_3x3 = {"winograd_strided_3x3", 3, 4, 2, 6, 3, 6, 4};
+static const winograd_form form_2x2 = {"winograd_2x2", 2, 3, 1, 4, 2, 4, 1, 5.0},
+                           form_4x4 = {"winograd_4x4", 4, 3, 1, 6, 4, 6, 1, 5.0},
+                           form_polyphase_2x2 =
+                               {"winograd_polyphase_2x2", 2, 2, 2, 5, 4, 4, 1, 2.5},
+                           form_strided_4x4 = {"winograd_strided_4x4", 4, 3, 2, 6, 4, 6, 4, 5.0},
+                           form_strided_3x3 = {"winograd_strided_3x3", 3, 4, 2, 6, 3, 6, 4, 5.0};
 
 /* The tiling of winograd_simd. area: inputs of a Winograd tile; channels: of the input, after the
  * space-to-depth transform. */
@@ -114,9 +113,8 @@ static double group_cost(const lower_context *c, const simd_tiling *w, const con
     const double load =
         j->blocked && w->form->phases == 1 ? cost.blocked_pixel_cycles : cost.input_pixel_cycles;
     const double store = j->blocked ? cost.blocked_pixel_cycles : cost.output_pixel_cycles;
-    const double element =
-        w->form == &form_polyphase_2x2 ? cost.polyphase_element_cycles : cost.input_element_cycles;
-    const double input = tiles * (double)w->slices * (element * (double)w->area + load * loaded);
+    const double input =
+        tiles * (double)w->slices * (w->form->element_cycles * (double)w->area + load * loaded);
     const double output = tiles * (double)(w->group_panels * SIMD_NRV) *
                           (cost.output_element_cycles * (double)w->area + store * stored);
     const double parts = (double)work_ceil_div(w->block_tiles, work_simd_rows(c));
