@@ -347,6 +347,7 @@ clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
     CLG_TRY(place_slabs(s));
     CLG_TRY(write_steps(s));
     CLG_TRY(order_steps(s));
+    CLG_TRY(short_run_settle(context, segment));
     CLG_TRY(write_output_bytes(s));
     CLG_TRY(write_ports(s, reads, n_reads, &segment->reads));
     segment->n_reads = n_reads;

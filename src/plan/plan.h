@@ -300,6 +300,15 @@ clg_status plan_continue(const plan_context *context, plan_segment *segment,
  * next iteration if `again`, else what follows the loop after `count` iterations. */
 clg_status plan_next_iteration(const plan_context *context, plan_segment *segment, bool again,
                                int64_t count, plan_segment **out_child);
+/* For tests only: whether launches of short segments have one work-group where that is faster (as by
+ * default), never, or those of all segments in the SIMD class. Of the whole process; applies to
+ * plans made afterwards. See short_run.c. */
+typedef enum plan_short_runs {
+    PLAN_SHORT_RUNS_WHERE_FASTER,
+    PLAN_SHORT_RUNS_NEVER,
+    PLAN_SHORT_RUNS_ALWAYS
+} plan_short_runs;
+void plan_short_runs_use(plan_short_runs mode);
 /* Returns the approximate host memory of the plan's segments. */
 size_t plan_size_bytes(const plan *p);
 plan *plan_retain(plan *p);

@@ -271,6 +271,8 @@ bool in_place_is_output(const plan_state *s, const plan_value *v, size_t output)
 
 /* Computes the dependencies between the steps of the segment (order.c). */
 clg_status order_steps(plan_state *s);
+/* short_run.c: gives each launch of a segment that one thread computes soonest one work-group. */
+clg_status short_run_settle(const plan_context *context, plan_segment *segment);
 
 /* Infers the facts of node n's outputs and sets them (plan_node.c). *out_needs: inputs whose
  * elements inference needs, as bits; if not 0, nothing is set. *out_all_known: the host knows all

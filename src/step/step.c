@@ -167,6 +167,7 @@ step *step_pack_kernel(step_builder *b, candidate *c, operand packed, const char
     }
     step *s = new_kernel_step(b, source, entry, prelude, NULL);
     if (s == &b->dummy_step) return s;
+    s->fixed_groups = true; /* some do not loop over matrices or groups of channels */
     packing *p = &c->packings[packed.index];
     step *last = p->steps;
     while (last && last->next) last = last->next;

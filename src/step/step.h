@@ -129,6 +129,9 @@ typedef struct step {
     /* Each work-item reads elements of buffers of the output's shape, and then writes the elements
      * of the same indices: an output may lie on an input. Other inputs have one element. */
     bool elementwise;
+    /* The number of work-groups decides what each of them computes; other kernels loop over the
+     * work that fewer work-groups leave. */
+    bool fixed_groups;
     uint32_t n_dims;              /* 1..3 */
     uint64_t global[3], local[3]; /* work-items; local all 0: the driver chooses */
     gemm_problem gemm;            /* STEP_BLAS_GEMM */

@@ -8,6 +8,7 @@
 #include "support/platform.h"
 
 #include "ocl/ocl.h"
+#include "plan/plan.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -34,6 +35,8 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
 #endif
     /* Whether runs follow each other quickly depends on the machine (test_spin_wait.c). */
     ocl_spin_use(OCL_SPIN_NEVER);
+    /* The small problems of tests would have one work-group each. */
+    plan_short_runs_use(PLAN_SHORT_RUNS_NEVER);
     const int n_failed = _cmocka_run_group_tests("tests", tests, n_tests, open, close_group);
     if (!is_closed) print_error("[  FAILED  ] closing the group\n");
     return n_failed != 0 || !is_closed;

@@ -212,6 +212,7 @@ static void lower_dot(lower_context *c, const nbits_problem *p)
     step_arg_buffer(b, k, x, CLG_INT32);
     append_operands(c, k, p, (double)x_bytes);
     STEP_INTS(b, k, p->m, p->sizes.n, p->sizes.blocks, d.words, d.per_block, d.vectors, d.share);
+    k->fixed_groups = true;
     work_range_2d(c, k, d.groups, 1, work_ceil_div(p->m, rows > 0 ? rows : 1), 1);
 }
 
@@ -242,6 +243,7 @@ static void lower_simd(lower_context *c, const nbits_problem *p)
         const int64_t rows = row > 0 ? ROWS_BYTES / (row * (int64_t)sizeof(float)) / 12 * 12 : 0;
         step_arg_int(b, k, rows > 12 ? rows : 12); /* 12: a multiple of each P_MR */
     }
+    k->fixed_groups = true;
     work_range_2d(c, k, d.groups, 1, tile ? 1 : p->m, 1);
 }
 

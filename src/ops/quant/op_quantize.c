@@ -278,6 +278,7 @@ void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64
     step_arg_int(b, s, n);
     STEP_BUFFERS(b, s, {o.x, CLG_FLOAT32}, {parts, CLG_FLOAT32});
     s->bytes = (double)n * sizeof(float);
+    s->fixed_groups = true;
     work_range_groups(c, s, groups, (uint64_t)local);
     step *last = step_kernel(b, impl, "quantize", "range_last", prelude);
     step_arg_int(b, last, groups);
