@@ -6,7 +6,7 @@
 // share a job. The products of the input with W, and the biases, were computed before (`x`).
 //
 // Parameters (also those of common/types.clh and recurrent/cell.clh)
-//   P_MR   rows (entries of the batch) of the largest register tile: 3, 4, 6, 8 or 12
+//   P_MR   rows (entries of the batch) of the largest register tile: 2, 3, 4, 6, 8 or 12
 //   P_NRV  width of the register tile in vectors. Weights r are packed in panels, each with P_NRV
 //          vectors for every k (unit of Ht-1):
 //            P_CELL 0 (RNN)   2: two vectors of units
@@ -38,7 +38,7 @@
 // @cpu
 // @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2
 // @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=6 P_NRV=4
-// @variant P_CELL=1 P_COUPLED=1 P_F=7 P_G=3 P_H=10 P_T=10 P_FMA=0 P_VEC=4 P_MR=3 P_NRV=4
+// @variant P_CELL=1 P_COUPLED=1 P_F=7 P_G=3 P_H=10 P_T=10 P_FMA=0 P_VEC=4 P_MR=2 P_NRV=4
 // @variant P_CELL=2 P_COUPLED=0 P_F=2 P_G=8 P_H=1 P_T=1 P_FMA=1 P_VEC=8 P_MR=4 P_NRV=3
 // @variant P_CELL=3 P_COUPLED=0 P_F=9 P_G=6 P_H=1 P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2
 

@@ -32,24 +32,24 @@
 /* Cost model of all forms: cycles of one core, summed over a work-group. A
  * vector has as many lanes (elements) as the device's vectors, each a different channel. Measured
  * on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, one core, 2026-11-21; within 15 % of the
- * best times of ResNet-50's four shapes, but a third too low for 4x4 at 7 x 7. Whether 2x2, 4x4 or
- * neither is chosen was compared in models on AVX-512 and AVX2 (Zen 4), 2026-11-29: alone, weights
- * stay in the caches. Checked by: build/tests/bench/cost_model winograd
+ * best times of ResNet-50's four shapes. Weights count as read from memory, as they are in a large
+ * model; alone they would stay in the caches. Which form is chosen, or none, was compared in models
+ * on AVX-512 and AVX2 (Zen 4), 2026-11-30. Checked by: build/tests/bench/cost_model winograd
  */
 static const struct {
     double input_pixel_cycles, output_element_cycles, output_pixel_cycles, blocked_pixel_cycles;
     double row_cycles, register_tile_cycles, group_cycles;
     double weight_bytes_per_cycle, weight_line_cycles, packed_weight_cycles;
 } cost = {
-    .input_pixel_cycles = 9.0,      /* per vector of pixels: load and transpose */
-    .output_element_cycles = 3.0,   /* per vector of M: load and output transform */
-    .output_pixel_cycles = 12.0,    /* per vector of results: epilogue, transpose, store */
-    .blocked_pixel_cycles = 4.0,    /* per vector of pixels or results, without transpose */
-    .row_cycles = 1.2,              /* per row (two vectors) of a register tile: multiply-adds */
-    .register_tile_cycles = 40.0,   /* per register tile: clear accumulators, store M */
-    .group_cycles = 200.0,          /* per work-group: start, and ends of its loops */
-    .weight_bytes_per_cycle = 11.0, /* weights read from the last-level cache or memory */
-    .weight_line_cycles = 15.0,     /* float16: transform of a line of side + 2 weights */
+    .input_pixel_cycles = 9.0,     /* per vector of pixels: load and transpose */
+    .output_element_cycles = 3.0,  /* per vector of M: load and output transform */
+    .output_pixel_cycles = 12.0,   /* per vector of results: epilogue, transpose, store */
+    .blocked_pixel_cycles = 4.0,   /* per vector of pixels or results, without transpose */
+    .row_cycles = 1.2,             /* per row (two vectors) of a register tile: multiply-adds */
+    .register_tile_cycles = 40.0,  /* per register tile: clear accumulators, store M */
+    .group_cycles = 200.0,         /* per work-group: start, and ends of its loops */
+    .weight_bytes_per_cycle = 5.0, /* weights read from memory, of which each core has a share */
+    .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
     /* per packed weight, where each run packs them; measured for float32 only */
     .packed_weight_cycles = 2.4,
 };
@@ -91,15 +91,18 @@ static int64_t channels_of_slice(const lower_context *c, const simd_tiling *w)
     return w->form->phases == 1 ? lanes : work_min(w->channels, lanes);
 }
 
-/* Returns the estimated cycles to read P_VEC weights, which are transformed already or, in float16,
- * are transformed by the kernel. */
-static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
+/* Returns the bytes of P_VEC weights: transformed ones, or those of the window in float16. */
+static double weight_bytes(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c);
-    const double weights = (double)(w->form->weights * w->form->weights);
-    if (dtype == CLG_FLOAT32) return weights * vec * 4.0 / cost.weight_bytes_per_cycle;
-    return 9.0 * vec * 2.0 / cost.weight_bytes_per_cycle +
-           (double)(w->form->side + 2) * cost.weight_line_cycles;
+    return dtype == CLG_FLOAT32 ? (double)(w->form->weights * w->form->weights) * vec * 4.0
+                                : 9.0 * vec * 2.0;
+}
+
+/* Returns the estimated cycles to transform P_VEC weights, which the kernel does in float16. */
+static double transform_cost(const simd_tiling *w, clg_dtype dtype)
+{
+    return dtype == CLG_FLOAT32 ? 0 : (double)(w->form->side + 2) * cost.weight_line_cycles;
 }
 
 /* Returns the estimated cycles of a work-group: transforms of P_VEC channels of a tile, transposing
@@ -121,9 +124,11 @@ static double group_cost(const lower_context *c, const simd_tiling *w, const con
     const double products =
         (double)(w->group_panels * w->area) *
         (tiles * inner * cost.row_cycles * SIMD_NRV / 2.0 + parts * cost.register_tile_cycles);
-    const double weights =
-        (double)(w->group_panels * SIMD_NRV) * inner * weight_cost(c, w, j->dtype);
-    return input + output + products + weights + cost.group_cycles;
+    const double vectors = (double)(w->group_panels * SIMD_NRV) * inner; /* of weights */
+    const double computing = products + vectors * transform_cost(w, j->dtype);
+    const double reading = vectors * weight_bytes(c, w, j->dtype) / cost.weight_bytes_per_cycle;
+    /* Weights are prefetched while others are multiplied. */
+    return input + output + (computing > reading ? computing : reading) + cost.group_cycles;
 }
 
 /* Returns the number of packed weights. */

@@ -17,12 +17,15 @@
  *     cltool profile MODEL    (of a model with LSTM, GRU or RNN) */
 #define MAX_GEMM_BYTES ((int64_t)16 << 20)  /* result of a chunk's GEMM: small beside the weights */
 #define MAX_LOCAL_BYTES ((int64_t)32 << 10) /* guaranteed by OpenCL's full profile */
-#define ACCUMULATORS_OF_32 24 /* vectors of a tile with 32 registers; the others hold weights */
-#define ACCUMULATORS_OF_16 8  /* the same with 16 registers */
-#define SIMT_LOCAL 256        /* work-items of a GPU's work-group, which share the hidden state */
-#define SIMT_LOCAL_SMALL 64   /* for hidden sizes up to this one */
-#define SIMT_MAX_ROWS 4       /* batch rows of a work-group, which share its loads of R */
-#define MAX_CHUNKS 64         /* launches into which the limit of their time divides a direction */
+/* Vectors of a register tile, by their lanes; the other registers hold weights and, where there is
+ * no fused multiply-add, a product. With 12, AVX2 reads R for three rows at a time; SSE spills. */
+#define ACCUMULATORS_16 24  /* 32 registers */
+#define ACCUMULATORS_8 12   /* 16 registers */
+#define ACCUMULATORS_4 8    /* 16 registers */
+#define SIMT_LOCAL 256      /* work-items of a GPU's work-group, which share the hidden state */
+#define SIMT_LOCAL_SMALL 64 /* for hidden sizes up to this one */
+#define SIMT_MAX_ROWS 4     /* batch rows of a work-group, which share its loads of R */
+#define MAX_CHUNKS 64       /* launches into which the limit of their time divides a direction */
 
 /* Whether several work-groups, helpers, share a direction of a slice (decision 91): rates of one
  * thread, and what helpers cost.
@@ -112,7 +115,10 @@ static void size_simd(const lower_context *c, recurrent_plan *p)
     const int64_t units = work_units(c) > dirs ? work_units(c) / dirs : 1;
     p->lanes = work_lanes(c, p->hidden) < 4 ? 4 : work_lanes(c, p->hidden);
     p->tile_vectors = vectors[p->desc.cell];
-    p->tile_rows_max = (p->lanes == 16 ? ACCUMULATORS_OF_32 : ACCUMULATORS_OF_16) / p->tile_vectors;
+    p->tile_rows_max = (p->lanes == 16  ? ACCUMULATORS_16
+                        : p->lanes == 8 ? ACCUMULATORS_8
+                                        : ACCUMULATORS_4) /
+                       p->tile_vectors;
     p->slice_rows = work_ceil_div(p->batch, p->batch < units ? p->batch : units);
     p->padded = work_ceil_div(p->hidden, p->lanes) * p->lanes;
     p->panels = p->desc.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
@@ -414,7 +420,7 @@ static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l
 {
     step_builder *b = &c->build;
     const bool is_shared = p->helpers > 1;
-    static const int tile_rows[] = {3, 4, 6, 8, 12}; /* P_MR */
+    static const int tile_rows[] = {2, 3, 4, 6, 8, 12}; /* P_MR */
     int i = 0;
     while (tile_rows[i] < p->tile_rows_max) i++;
     step *s = step_kernel(b, p->impl, "recurrent_simd", "recurrent_simd",
