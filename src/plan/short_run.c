@@ -13,10 +13,10 @@
 /* Time that a second thread must save before it is worth waking: in a virtual machine that thread
  * and the host were each woken in about 35 us (decision 31). */
 #define WAKING_NS 45000.0
-/* float32 operations per ns of a core: with 16 lanes, 70 % of the peak of a core with two units of
- * 8 lanes at 4 GHz; with fewer lanes, 60 and 50 % of it at 3 GHz. Estimated, not measured */
+/* float32 operations per ns of a core, by its lanes: with 16 and 8, 75 and 70 % of what two units of
+ * 8 lanes do at 3.7 GHz; with 4, a quarter of that. Estimated, not measured */
 #define FLOPS_PER_NS_16 90.0
-#define FLOPS_PER_NS_8 60.0
+#define FLOPS_PER_NS_8 80.0
 #define FLOPS_PER_NS_4 24.0
 /* Bytes per ns of a GEMM or convolution, which a core reads in order from caches and memory, and of
  * other steps, most of which take some operations for each element; estimated, not measured. */
