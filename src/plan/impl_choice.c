@@ -6,6 +6,8 @@
  * - the one measured to be fastest (tuning_table.h);
  * - the one with the lowest estimated cost, if the first one has an estimate;
  * - the first one: lowering lists candidates by preference for the kernel class.
+ * The last two leave out those whose packed weights exceed the device's largest buffer, if others
+ * remain.
  *
  * A chosen candidate on which the driver's compiler is known to crash is rejected (plan_compiler).
  * It must also pass its self-test (impl_validator). After a rejection the choice is repeated; the
@@ -29,15 +31,31 @@ bool plan_may_run(const plan_context *context, const candidate *impl)
     return !impl->rejected && (!impl->uses_blas || blas_may_run(context, impl));
 }
 
-const candidate *plan_cheapest(const plan_context *context, const candidate *candidates)
+/* Returns whether the device has buffers that are large enough for the packed weights. */
+static bool packings_fit(const plan_context *context, const candidate *impl)
+{
+    for (uint32_t i = 0; i < impl->n_packings; i++)
+        if (impl->packings[i].size_bytes > context->caps->max_alloc_bytes) return false;
+    return true;
+}
+
+/* Returns the cheapest candidate that may run, of those whose packings fit or of all. */
+static const candidate *cheapest(const plan_context *context, const candidate *candidates,
+                                 bool must_fit)
 {
     const candidate *best = NULL;
     for (const candidate *impl = candidates; impl; impl = impl->next) {
-        if (!plan_may_run(context, impl)) continue;
+        if (!plan_may_run(context, impl) || (must_fit && !packings_fit(context, impl))) continue;
         if (!best || (impl->cost > 0 && impl->cost < best->cost)) best = impl;
         if (best->cost <= 0) break;
     }
     return best;
+}
+
+const candidate *plan_cheapest(const plan_context *context, const candidate *candidates)
+{
+    const candidate *best = cheapest(context, candidates, true);
+    return best ? best : cheapest(context, candidates, false);
 }
 
 /* Returns the candidate with this name if it may run; else NULL. */

@@ -112,7 +112,8 @@ static bool lose_at(const job *j, opencl_lost_kind kind, long n, int code)
     }
     /* A session that is freed may be what found the loss. Creations may lack memory. */
     const bool is_seen = status == CLG_ERROR_DEVICE_LOST;
-    const bool is_known = is_seen && code != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    const bool is_known =
+        is_seen && lost.fired_code() != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     if (!is_seen && status != CLG_OK && kind != OPENCL_LOST_CALLS)
         fail_msg("%s: %s %ld, code %d: gave %s: %s", j->life->name, kind_names[kind], n, code,
                  status_name(status), error_text());

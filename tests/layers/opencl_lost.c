@@ -40,7 +40,7 @@ static object objects[MAX_OBJECTS];
 static long n_calls[OPENCL_LOST_KINDS];
 static opencl_lost_kind lost_kind;
 static long lose_at = -1, lose_next = -1, n_times = 1, n_losses, n_touches;
-static cl_int lost_code;
+static cl_int lost_code, fired_code;
 static bool has_fired, is_hidden, traces, is_alone, is_stalling, is_late;
 static pthread_cond_t go_on = PTHREAD_COND_INITIALIZER, touched = PTHREAD_COND_INITIALIZER;
 
@@ -58,6 +58,7 @@ void opencl_lost_arm(opencl_lost_kind kind, long n, int code)
     n_times = 1;
     n_losses = n_touches = 0;
     has_fired = false;
+    fired_code = CL_SUCCESS;
     pthread_mutex_unlock(&lock);
 }
 
@@ -104,6 +105,14 @@ bool opencl_lost_has_fired(void)
     const bool fired = has_fired;
     pthread_mutex_unlock(&lock);
     return fired;
+}
+
+int opencl_lost_fired_code(void)
+{
+    pthread_mutex_lock(&lock);
+    const int code = fired_code;
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 long opencl_lost_n_calls(opencl_lost_kind kind) { return locked(&n_calls[kind]); }
@@ -230,7 +239,7 @@ static cl_int check(const char *name, opencl_lost_kind kind, const void *a, cons
         touch(name);
         code = code_of(mixed);
     } else if (loses(kind, a)) {
-        code = code_of(mixed);
+        code = fired_code = code_of(mixed);
     }
     pthread_mutex_unlock(&lock);
     return code;
@@ -425,7 +434,9 @@ static cl_int CL_API_CALL wrap_clFinish(cl_command_queue queue)
     const bool was_lost = is_lost(queue), in_flight = o->in_flight;
     o->in_flight = false;
     if (was_lost && !in_flight) touch("clFinish");
-    if (was_lost || loses(OPENCL_LOST_WAITS, queue)) code = code_of(CL_OUT_OF_RESOURCES);
+    const bool loses_now = !was_lost && loses(OPENCL_LOST_WAITS, queue);
+    if (was_lost || loses_now) code = code_of(CL_OUT_OF_RESOURCES);
+    if (loses_now) fired_code = code;
     pthread_mutex_unlock(&lock);
     const cl_int real = next->clFinish(queue);
     return code == CL_SUCCESS ? real : code;

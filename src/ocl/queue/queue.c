@@ -171,7 +171,7 @@ static clg_status transfer_end(ocl_queue *q, const transfer *t)
 {
     const bool is_done = !t->waits || cl.WaitForEvents(1, t->event) == CL_SUCCESS;
     if (t->private) (void)cl.ReleaseEvent(t->private);
-    if (is_done && (t->waits || t->blocks)) q->in_flight = q->overlap.is_open;
+    if (!is_done || t->waits || t->blocks) q->in_flight = q->overlap.is_open;
     return is_done ? CLG_OK : context_check(q->context, cl.Finish(q->handle), "clFinish");
 }
 

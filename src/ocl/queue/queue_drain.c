@@ -8,9 +8,9 @@
 
 clg_status queue_drain(ocl_context *ocl, cl_command_queue handle)
 {
-    if (!context_has_quirk(ocl, QUIRK_FINISHED_QUEUE_USED))
-        return context_check(ocl, cl.Finish(handle), "clFinish");
     cl_event last = NULL;
+    if (!context_has_quirk(ocl, QUIRK_FINISHED_QUEUE_USED) || ocl_context_is_lost(ocl))
+        return context_check(ocl, cl.Finish(handle), "clFinish");
     bool is_done = cl.EnqueueMarkerWithWaitList(handle, 0, NULL, &last) == CL_SUCCESS;
     if (is_done) {
         is_done = cl.WaitForEvents(1, &last) == CL_SUCCESS;

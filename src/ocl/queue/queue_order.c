@@ -40,7 +40,7 @@ clg_status order_wait(ocl_queue *q)
         status =
             CONTEXT_DO(ocl, EnqueueBarrierWithWaitList, (q->handle, 1, &ocl->uploads.last, NULL));
         q->has_waited = status == CLG_OK;
-        q->in_flight = true;
+        q->in_flight = q->in_flight || status == CLG_OK;
     }
     if (status == CLG_OK) q->n_uploads = atomic_load(&ocl->uploads.count);
     mutex_unlock(&ocl->lock);

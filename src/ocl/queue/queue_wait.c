@@ -133,13 +133,13 @@ clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_eve
     for (size_t i = 0; i < n_events; i++) events[i] = cl_events[i];
     clg_status status = ocl_context_require(q->context);
     if (status == CLG_OK) {
-        q->in_flight = q->waits_for_others = true;
         const cl_int code =
             cl.EnqueueBarrierWithWaitList(q->handle, (cl_uint)n_events, events, NULL);
         status = code == CL_INVALID_CONTEXT || code == CL_INVALID_EVENT_WAIT_LIST
                      ? error_set(CLG_ERROR_INVALID_ARGUMENT,
                                  "an event is not one of the session's OpenCL context")
                      : context_check(q->context, code, "clEnqueueBarrierWithWaitList");
+        if (status == CLG_OK) q->in_flight = q->waits_for_others = true;
     }
     memory_free(events);
     return status;
@@ -149,8 +149,8 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
 {
     cl_event event = NULL;
     *out_cl_event = NULL;
-    q->in_flight = true;
     CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &event));
+    q->in_flight = true;
     clg_status status = ocl_queue_flush(q);
     if (status != CLG_OK)
         (void)cl.ReleaseEvent(event);

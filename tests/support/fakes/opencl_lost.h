@@ -40,6 +40,7 @@ void opencl_lost_release(void);
 /* Makes the drivers list no device, and create no context. */
 void opencl_lost_hide(bool hides);
 bool opencl_lost_has_fired(void);                /* since the last opencl_lost_arm */
+int opencl_lost_fired_code(void);                /* what the call that lost the device returned */
 long opencl_lost_n_calls(opencl_lost_kind kind); /* since the last opencl_lost_arm */
 /* Returns the number of calls with lost objects since the last opencl_lost_arm, without the one
  * that lost the device, releases, and one clFinish of each queue with commands in flight. */
@@ -56,6 +57,7 @@ typedef struct opencl_lost {
     __typeof__(&opencl_lost_release) release;
     __typeof__(&opencl_lost_hide) hide;
     __typeof__(&opencl_lost_has_fired) has_fired;
+    __typeof__(&opencl_lost_fired_code) fired_code;
     __typeof__(&opencl_lost_n_calls) n_calls;
     __typeof__(&opencl_lost_n_touches) n_touches;
     __typeof__(&opencl_lost_n_live) n_live;

@@ -31,6 +31,7 @@ bool opencl_lost_open(opencl_lost *out)
     take(layer, "opencl_lost_release", &out->release);
     take(layer, "opencl_lost_hide", &out->hide);
     take(layer, "opencl_lost_has_fired", &out->has_fired);
+    take(layer, "opencl_lost_fired_code", &out->fired_code);
     take(layer, "opencl_lost_n_calls", &out->n_calls);
     take(layer, "opencl_lost_n_touches", &out->n_touches);
     take(layer, "opencl_lost_n_live", &out->n_live);

@@ -21,6 +21,21 @@ TEST(choice__the_first_where_no_cost_is_known)
     assert_null(plan_cheapest(&c, NULL));
 }
 
+TEST(choice__packed_weights_fit_into_a_buffer)
+{
+    const device_caps caps = {.max_alloc_bytes = 1000};
+    const plan_context c = {.caps = &caps};
+    candidate second = impl(9, false, NULL), first = impl(5, false, &second);
+    first.n_packings = 2;
+    first.packings[0].size_bytes = first.packings[1].size_bytes = 1000;
+    assert_ptr_equal(plan_cheapest(&c, &first), &first);
+    first.packings[1].size_bytes = 1001;
+    assert_ptr_equal(plan_cheapest(&c, &first), &second);
+    second.n_packings = 1; /* of those that do not fit the cheapest, whose error names the node */
+    second.packings[0].size_bytes = 4000;
+    assert_ptr_equal(plan_cheapest(&c, &first), &first);
+}
+
 TEST(choice__the_cheapest_of_those_with_a_cost)
 {
     const plan_context c = {.allow_blas = false};
