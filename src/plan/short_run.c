@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gives each launch of a short segment one work-group, so that one thread computes it (decision 96).
+ * Gives each launch of a short segment one work-group: one thread computes it (decision 96).
  *
  * Threads of PoCL sleep between runs. To wake a second one takes longer than it saves where all
  * launches together take one thread some ten microseconds; and a host that waits for several
@@ -10,11 +10,11 @@
 #include "base/threads.h"
 #include "plan/state.h"
 
-/* Time that a second thread must save before it is worth waking: in a virtual machine that thread
- * and the host were each woken in about 35 us (decision 31). */
+/* Time that a second thread must save before it is worth waking: in a virtual machine both it and
+ * the host were woken in about 35 us (decision 31). */
 #define WAKING_NS 45000.0
-/* float32 operations per ns of a core, by its lanes: with 16 and 8, 75 and 70 % of what two units of
- * 8 lanes do at 3.7 GHz; with 4, a quarter of that. Estimated, not measured */
+/* float32 operations per ns of a core, by its lanes: with 16 and 8 lanes, 75 and 70 % of what two
+ * units of 8 lanes do at 3.7 GHz; with 4 a quarter of that. Estimated, not measured */
 #define FLOPS_PER_NS_16 90.0
 #define FLOPS_PER_NS_8 80.0
 #define FLOPS_PER_NS_4 24.0
