@@ -300,8 +300,8 @@ clg_status plan_continue(const plan_context *context, plan_segment *segment,
  * next iteration if `again`, else what follows the loop after `count` iterations. */
 clg_status plan_next_iteration(const plan_context *context, plan_segment *segment, bool again,
                                int64_t count, plan_segment **out_child);
-/* For tests only: whether launches of short segments have one work-group where that is faster (as by
- * default), never, or those of all segments in the SIMD class. Of the whole process; applies to
+/* For tests only: whether launches of short segments have one work-group where that is faster (as
+ * by default), never, or those of all segments in the SIMD class. Of the whole process; applies to
  * plans made afterwards. See short_run.c. */
 typedef enum plan_short_runs {
     PLAN_SHORT_RUNS_WHERE_FASTER,

@@ -413,11 +413,9 @@ static clg_status build(const run_node *r, clg_model **out_model)
 clg_status run_node_on(clg_context *context, clg_session_options options, const run_node *r,
                        clg_session **out_session)
 {
-    static uint32_t n_runs;
+    static uint32_t n_runs; /* in three of six, launches have one work-group */
     clg_model *model = NULL;
     *out_session = NULL;
-    /* Some runs have one work-group in each launch: kernels loop over what is left. Threes, since a
-     * case runs in two or four ways. */
     plan_short_runs_use(n_runs++ / 3 % 2 ? PLAN_SHORT_RUNS_ALWAYS : PLAN_SHORT_RUNS_NEVER);
     options.preferred_impls = &r->impl;
     options.n_preferred_impls = r->impl != NULL;
@@ -469,9 +467,8 @@ static void compare(const place *p, const run_node *r, size_t index, clg_value *
 
 static bool uses_float64(const run_node *r)
 {
-    for (size_t i = 0; i < r->n_inputs; i++) {
+    for (size_t i = 0; i < r->n_inputs; i++)
         if (r->inputs[i].dtype == CLG_FLOAT64) return true;
-    }
     return r->float64;
 }
 
