@@ -10,6 +10,8 @@
 #include "base/threads.h"
 #include "plan/state.h"
 
+#include <string.h>
+
 /* Time that a second thread must save before it is worth waking: in a virtual machine both it and
  * the host were woken in about 35 us (decision 31). */
 #define WAKING_NS 45000.0
@@ -33,6 +35,21 @@ static double core_flops_per_ns(const device_caps *caps)
     return lanes >= 16 ? FLOPS_PER_NS_16 : lanes >= 8 ? FLOPS_PER_NS_8 : FLOPS_PER_NS_4;
 }
 
+/* Kernels, by their source, whose operations are not counted and are few for each element that they
+ * move; as those of generated kernels. Of others, such as trees and sorting, nothing is known. */
+static const char *const movers[] = {"arg",     "epilogue", "fill",     "gather",   "kvcache",
+                                     "norm",    "pad",      "pool",     "quantize", "reduce",
+                                     "reverse", "rotary",   "skipnorm", "softmax",  "strided"};
+
+/* Returns whether the time of a step can be estimated. */
+static bool is_estimated(const step *s)
+{
+    if (s->kind != STEP_KERNEL || s->flops > 0 || s->kernel.body) return true;
+    for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
+        if (strcmp(s->kernel.source, movers[i]) == 0) return true;
+    return false;
+}
+
 /* Returns the estimated nanoseconds of the step on one thread. */
 static double thread_time_ns(const device_caps *caps, const step *s)
 {
@@ -49,7 +66,7 @@ static bool is_short(const device_caps *caps, const plan_segment *segment)
     double saved_ns = 0;
     for (size_t i = 0; i < segment->n_steps; i++) {
         const step *s = segment->steps[i].what;
-        if (s->kind == STEP_BLAS_GEMM) return false;
+        if (s->kind == STEP_BLAS_GEMM || !is_estimated(s)) return false;
         saved_ns += thread_time_ns(caps, s) * share_of_others;
         if (saved_ns > WAKING_NS) return false;
     }

@@ -63,6 +63,22 @@ TEST(short_run__is_as_any_other_where_threads_do_not_sleep)
     assert_true(plan_and_end(&k) > 0);
 }
 
+/* Of a step whose operations are not counted, such as sorting, the time is unknown. */
+TEST(short_run__has_estimated_steps_only)
+{
+    plan_case k;
+    value_id x, outputs[2];
+    plan_short_runs_use(PLAN_SHORT_RUNS_WHERE_FASTER);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
+    k.caps.family = PLATFORM_POCL;
+    x = plan_case_input(&k, "x", CLG_FLOAT32, 2, DIMS(8, 5));
+    x = plan_case_node(&k, "Softmax", 1, &x);
+    const value_id operands[] = {x, plan_case_ints(&k, 1, DIMS(3))};
+    plan_case_node_of(&k, "TopK", 2, operands, 2, outputs);
+    plan_case_output(&k, outputs[0]);
+    assert_true(plan_and_end(&k) > 0);
+}
+
 /* Steps whose groups divide the work among them, as ranges of DynamicQuantizeLinear, keep them. */
 TEST(short_run__keeps_groups_that_decide_the_work)
 {
