@@ -15,7 +15,8 @@
 // computes tile_h x tile_w output pixels of group_panels panels. For each panel, it multiplies the
 // weights of `chunk` slices, which stay in L1, with all of its pixels, then those of the next
 // slices. With P_PATCH, it first copies the input pixels that its output pixels depend on to
-// private memory (the patch), with zeros for the padding.
+// private memory (the patch), with zeros for the padding. A prologue replaces x there by
+// x * in_scale[c] + in_shift[c], perhaps followed by Relu.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
@@ -26,6 +27,8 @@
 //                the transposed convolution of which this one is a phase
 //   P_PATCH      floats of the patch, 65536; 0: there is no padding, and x is read in place
 //   P_ACC        floats of accumulators in private memory: 65536
+//   P_PROLOGUE   0: none; 1: scale and shift; 2: also Relu. With a prologue P_PATCH is not 0, and
+//                P_IN is P_VEC
 //
 // Arguments of conv_blocked. Lengths and offsets are in elements; all sizes are >= 1.
 //   batch, slices, oc    slices: ceil(channels of x / P_IN); y has ceil(oc / P_VEC) blocks
@@ -41,6 +44,7 @@
 //   chunk                slices whose weights are multiplied at a time
 //   y_line, y_plane      from one output line to the next, and from one block of channels to the
 //                        next, in y, in pixels: ow and oh * ow where y is dense
+//   in_scale, in_scale_off, in_shift, in_shift_off   [slices][P_VEC]; unused without a prologue
 //   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's layout and may be y
 // With parts = ceil(tile_w / P_MR), the caller must ensure that
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
@@ -61,13 +65,13 @@
 // @split
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_SPREAD=1 P_PATCH=0
-//          P_ACC=65536 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+//          P_ACC=65536 P_PROLOGUE=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=1 P_STRIDE=2 P_SPREAD=1 P_PATCH=65536
-//          P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=0
+//          P_ACC=65536 P_PROLOGUE=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=0
 // @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_IN=8 P_STRIDE=1 P_SPREAD=2 P_PATCH=65536
-//          P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+//          P_ACC=65536 P_PROLOGUE=2 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
 // @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_IN=4 P_STRIDE=2 P_SPREAD=1 P_PATCH=0
-//          P_ACC=65536 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+//          P_ACC=65536 P_PROLOGUE=0 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -115,18 +119,38 @@ typedef __global const float *pixel_ptr;
 #define GET(p) VLOAD(p)
 #endif
 
+#if P_PROLOGUE
+#define PROLOGUE_PARAMS , const vec scale, const vec shift
+#define PROLOGUE_ARGS(s)                                                                           \
+    , VLOAD(in_scale + in_scale_off + (s)*P_VEC), VLOAD(in_shift + in_shift_off + (s)*P_VEC)
+static inline vec prologue(const vec x, const vec scale, const vec shift)
+{
+    const vec v = MAD(x, scale, shift);
+#if P_PROLOGUE == 2
+    return v < (vec)0.0f ? (vec)0.0f : v;
+#else
+    return v;
+#endif
+}
+#define TAKE(p) prologue(GET(p), scale, shift)
+#else
+#define PROLOGUE_PARAMS
+#define PROLOGUE_ARGS(s)
+#define TAKE(p) GET(p)
+#endif
+
 // Copies height x width pixels of one slice to p, from line y0 and column x0 on; zeros outside of
 // the feature map x, which has ih x iw pixels.
 static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const int height,
                                                  const int width, const int y0, const int x0,
-                                                 const int ih, const int iw)
+                                                 const int ih, const int iw PROLOGUE_PARAMS)
 {
     const int low = clamp(-x0, 0, width), high = clamp(iw - x0, low, width);
     for (int r = 0; r < height; ++r, p += width * P_IN) {
         const int y = y0 + r, inside = y >= 0 && y < ih, first = inside ? low : width;
         __global const elem *line = x + ((long)y * iw + x0) * P_IN;
         for (int i = 0; i < first; ++i) PUT(p + i * P_IN, 0.0f);
-        for (int i = first; i < high; ++i) PUT(p + i * P_IN, GET(line + i * P_IN));
+        for (int i = first; i < high; ++i) PUT(p + i * P_IN, TAKE(line + i * P_IN));
         for (int i = max(first, high); i < width; ++i) PUT(p + i * P_IN, 0.0f);
     }
 }
@@ -138,11 +162,13 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
         const int ph, const int pw, __global const elem *x, const long x_off,                      \
         __global const elem *packed_w, const long packed_w_off, __global elem *y,                  \
         const long y_off, const int tile_h, const int tile_w, const int group_panels,              \
-        const int chunk, const int y_line, const int y_plane, EPILOGUE_PARAMS
+        const int chunk, const int y_line, const int y_plane, __global const elem *in_scale,       \
+        const long in_scale_off, __global const elem *in_shift, const long in_shift_off,           \
+        EPILOGUE_PARAMS
 #define CONV_BLOCKED_ARGS                                                                          \
     batch, slices, oc, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,             \
-        packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, y_line, y_plane,              \
-        EPILOGUE_ARGS
+        packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, y_line, y_plane, in_scale,    \
+        in_scale_off, in_shift, in_shift_off, EPILOGUE_ARGS
 
 // The body of conv_blocked (common/body.clh).
 BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
@@ -188,7 +214,8 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
                             for (int s = s0; s < min(s0 + fit, slices); ++s)
                                 fill_slice(patch + (s - s0) * x_slice,
                                            x_image + s * in_plane * P_IN, lines, pitch,
-                                           h0 * sh - ph, w0 * P_STRIDE - pw, ih, iw);
+                                           h0 * sh - ph, w0 * P_STRIDE - pw, ih,
+                                           iw PROLOGUE_ARGS(s));
                         pixel_ptr from = patch + in_fit * x_slice;
 #else
                         pixel_ptr from = x_image + s0 * in_plane * P_IN +

@@ -32,6 +32,8 @@ const pass passes[] = {
     {"concat", "a Concat begins with an earlier one of its first inputs", pass_concat},
     {"blocked", "channel-blocked layout (nChw16c) between Convs", pass_blocked},
     {"expand", "a 1x1 Conv and the depthwise one after it, in channel-blocked layout", pass_expand},
+    {"prologue", "scale, shift and Relu before a 1x1 Conv into it, in channel-blocked layout",
+     pass_prologue},
     {"qdq_chains", "DequantizeLinear and QuantizeLinear are pointwise operators", pass_qdq_chains},
     {"pointwise", "chains of pointwise operators become one kernel", pass_pointwise},
     {"dead", "nodes that nobody reads", pass_dead},

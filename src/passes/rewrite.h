@@ -93,6 +93,7 @@ clg_status pass_winograd(graph *g, const pass_options *options);
 clg_status pass_concat(graph *g, const pass_options *options);
 clg_status pass_blocked(graph *g, const pass_options *options);
 clg_status pass_expand(graph *g, const pass_options *options);
+clg_status pass_prologue(graph *g, const pass_options *options);
 clg_status pass_qdq_chains(graph *g, const pass_options *options);
 clg_status pass_pointwise(graph *g, const pass_options *options);
 clg_status pass_dead(graph *g, const pass_options *options);

@@ -453,6 +453,7 @@ static const char *const idle_passes[][2] = {
     {"winograd", "estimates for the device decide"},
     {"blocked", "estimates for the device decide"},
     {"expand", "follows blocked"},
+    {"prologue", "follows blocked"},
 };
 
 static const char *idle_reason(const char *pass)

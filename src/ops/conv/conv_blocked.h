@@ -17,6 +17,8 @@
 
 /* Indices of the inputs of a BlockedConv for a fused preceding 1x1 convolution. */
 enum { BLOCKED_EXPAND_WEIGHT = 4, BLOCKED_EXPAND_BIAS = 5 };
+/* Indices of the inputs of a BlockedConv for a fused preceding scale and shift. */
+enum { BLOCKED_SCALE = 6, BLOCKED_SHIFT = 7 };
 /* Values of its attribute `activated`: the convolutions after which the activation is applied. */
 enum {
     BLOCKED_FIRST_ACTIVATED = 1,

@@ -18,6 +18,14 @@ typedef struct conv_phase {
     int64_t first, by_output, by_input, by_line, by_column;
 } conv_phase;
 
+/* What is done to a channel-blocked x before the convolution (outside of x there are zeros). Its
+ * values are P_PROLOGUE of cl/conv/conv_blocked.cl. */
+typedef enum conv_prologue {
+    PROLOGUE_NONE,
+    PROLOGUE_SCALE, /* x * scale[c] + shift[c] */
+    PROLOGUE_SCALE_RELU
+} conv_prologue;
+
 /* A convolution: x [batch, groups * ic, D, H, W], weight [groups * oc, ic, KD, KH, KW].
  * Convolutions over fewer axes have leading axes of length 1. */
 typedef struct conv_job {
@@ -33,7 +41,8 @@ typedef struct conv_job {
     /* NULL, or where its output pixels and weights are: y is that of the first output pixel.
      * Implementation conv_blocked takes it. */
     const conv_phase *phase;
-    bool blocked; /* BlockedConv: x, y and the residual are channel-blocked */
+    bool blocked;           /* BlockedConv: x, y and the residual are channel-blocked */
+    conv_prologue prologue; /* Implementation conv_blocked takes one. */
     /* Winograd's algorithm: 0 never; 1 where its estimated time is lower; 2, 3 or 4 always, with
      * tiles of 2x2, 3x3 or 4x4 outputs */
     int64_t winograd;

@@ -11,6 +11,11 @@
  * fused by the pass `expand`: a 1x1 convolution of x, followed by the convolution of input 1, which
  * is depthwise with M groups. `activated` says after which the activation is applied: 1 the first,
  * 2 the second, 3 (the default) both. There is no residual then.
+ *
+ * With inputs 6 and 7 (scale and shift, [blocks of x, 1, 1, lanes]), created by the pass
+ * `prologue`, each channel of x is first multiplied by its scale, and its shift is added; with
+ * prologue_relu 1 the result goes through Relu. x is channel-blocked then, with one group and no
+ * inputs 4 and 5. Padding is zero after that.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/conv/winograd.h"
@@ -29,6 +34,14 @@ static clg_status blocked_check(const node *n)
             CLG_ERROR_INVALID_MODEL,
             "%s has a residual beside two convolutions, or a bias of one that is not there",
             node_text(n, shown));
+    if (node_has_input(n, BLOCKED_SCALE) != node_has_input(n, BLOCKED_SHIFT) ||
+        (node_has_input(n, BLOCKED_SCALE) &&
+         (node_has_input(n, BLOCKED_EXPAND_WEIGHT) || node_int(n, "group", 1) != 1)) ||
+        (!node_has_input(n, BLOCKED_SCALE) && node_int(n, "prologue_relu", 0)))
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "%s has a prologue that is not complete, or beside two convolutions or "
+                         "groups",
+                         node_text(n, shown));
     return epilogue_check(n);
 }
 
@@ -57,6 +70,19 @@ static clg_status infer_expanded(op_context *c, shape *flat)
     return CLG_OK;
 }
 
+/* Checks that input i of the prologue has an element for each channel of x. */
+static clg_status check_by_channel(op_context *c, size_t i)
+{
+    const shape *x = &op_input(c, 0)->dims, *v = &op_input(c, i)->dims;
+    bool fits = x->rank == 5 && v->rank == 4;
+    for (int d = 0; fits && d < 4; d++) {
+        const int64_t wanted = d == 0 ? x->dims[1] : d == 3 ? x->dims[4] : 1;
+        fits = v->dims[d] == wanted || v->dims[d] == DIM_UNKNOWN || wanted == DIM_UNKNOWN;
+    }
+    if (fits) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE, "input %zu does not have one element per channel", i);
+}
+
 static clg_status blocked_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
@@ -76,6 +102,8 @@ static clg_status blocked_infer(op_context *c)
                         " and %" PRId64 ", and %" PRId64 " groups",
                         flat.dims[1], w->dims[0], w->dims[1], groups);
     CLG_TRY(window_check_bias(c, 2, w->dims[0]));
+    for (size_t i = BLOCKED_SCALE; i <= BLOCKED_SHIFT && node_has_input(c->node, i); i++)
+        CLG_TRY(check_by_channel(c, i));
     shape y;
     window_shape(&win, flat.dims[0], w->dims[0], &y);
     y = conv_blocked_shape(&y, lanes);
@@ -133,7 +161,10 @@ static clg_status blocked_lower(lower_context *c)
         conv_depthwise_blocked_append(c, step_candidate(&c->build, "conv_depthwise_blocked"), &j);
         return CLG_OK;
     }
-    winograd_add(c, &j, is_blocked);
+    if (lower_has_input(c, BLOCKED_SCALE))
+        j.prologue = node_int(c->node, "prologue_relu", 0) ? PROLOGUE_SCALE_RELU : PROLOGUE_SCALE;
+    else
+        winograd_add(c, &j, is_blocked);
     return conv_blocked_add(c, &j, is_blocked);
 }
 
@@ -142,6 +173,7 @@ static const op_attribute attributes[] = {
     CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false, OP_BETWEEN(0, 4)},
     {"lanes", ATTRIBUTE_INT, true, OP_COUNT},
     {"activated", ATTRIBUTE_INT, false, OP_ANY},
+    {"prologue_relu", ATTRIBUTE_INT, false, OP_BETWEEN(0, 1)},
     {0}};
 
 const op_row op_rows_conv_blocked[] = {
@@ -149,7 +181,7 @@ const op_row op_rows_conv_blocked[] = {
      .grad = GRAD_NONE(GRAD_OF_PASSES),
      .domain = "clgraph",
      .since = 1,
-     OP_INPUTS(2, 6, "T"),
+     OP_INPUTS(2, 8, "T"),
      OP_OUTPUTS(1, 1, "T"),
      .types = types,
      .attributes = attributes,

@@ -6,17 +6,17 @@
  * same activation, or one of them none. See decision 34.
  */
 #include "ops/conv/conv_blocked.h"
-#include "passes/rewrite.h"
+#include "passes/layout/blocked.h"
 
 #include <string.h>
 
 enum { BIAS = 2, RESIDUAL = 3 };
 
+/* Returns whether the node is one convolution, not two that are fused. */
 static bool is_blocked(const node *n)
 {
     return !n->removed && n->domain && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
-           strcmp(n->op_type, "BlockedConv") == 0 && !node_has_input(n, RESIDUAL) &&
-           !node_has_input(n, BLOCKED_EXPAND_WEIGHT);
+           strcmp(n->op_type, "BlockedConv") == 0 && !node_has_input(n, BLOCKED_EXPAND_WEIGHT);
 }
 
 static bool all_are(const node *n, const char *name, int64_t value)
@@ -28,9 +28,7 @@ static bool all_are(const node *n, const char *name, int64_t value)
     return true;
 }
 
-/* Returns whether the node is a channel-blocked 1x1 convolution with strides of 1 and no padding
- * (auto_pad adds none then). */
-static bool is_point(const graph_info *s, const node *n)
+bool blocked_is_point(const graph_info *s, const node *n)
 {
     if (!is_blocked(n) || node_int(n, "group", 1) != 1 || s->facts[n->inputs[0]].dims.rank != 5)
         return false;
@@ -39,7 +37,10 @@ static bool is_point(const graph_info *s, const node *n)
            all_are(n, "pads", 0);
 }
 
-static bool is_depthwise(const node *n) { return is_blocked(n) && node_int(n, "group", 1) > 1; }
+static bool is_depthwise(const node *n)
+{
+    return is_blocked(n) && !node_has_input(n, RESIDUAL) && node_int(n, "group", 1) > 1;
+}
 
 static const char *activation_of(const node *n) { return node_string(n, "activation", ""); }
 
@@ -89,7 +90,8 @@ static clg_status run(graph *g, const graph_info *s)
         if (!is_depthwise(&g->nodes[i])) continue;
         const value_id between = g->nodes[i].inputs[0];
         const node_id from = g->values[between].producer;
-        if (from == NODE_NONE || !is_point(s, &g->nodes[from]) || s->uses[between] != 1 ||
+        if (from == NODE_NONE || !blocked_is_point(s, &g->nodes[from]) ||
+            node_has_input(&g->nodes[from], RESIDUAL) || s->uses[between] != 1 ||
             !epilogues_agree(&g->nodes[from], &g->nodes[i]))
             continue;
         CLG_TRY(join(g, from, i));

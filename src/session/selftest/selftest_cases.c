@@ -24,7 +24,7 @@
 /* BlockedConv problems with `l` channels per block; c2, c3, c5: channels of 2, 3 and 5 full blocks;
  * odd: a channel count that nearly fills 3 blocks. In order: 1x1; 3x3 with padding and residual; a
  * partly filled last block; strides; an NCHW image as input; two depthwise; two depthwise after a
- * 1x1 convolution. */
+ * 1x1 convolution; 1x1 with a prologue. */
 #define BLOCKED(l, c2, c3, c5, odd)                                                                \
     FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
         FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
@@ -47,6 +47,8 @@
               "lanes:i=" l " group:i=" odd " strides:I=2,2 pads:I=2,1,1,2 "                        \
               "activation:s=HardSigmoid activated:i=1",                                            \
               "1,3,13,29," l " " odd ",1,5,3c - - " odd "," c3 ",1,1c"),                           \
+        FUSED("BlockedConv", "lanes:i=" l " prologue_relu:i=1 activation:s=Relu",                  \
+              "2,3,11,19," l " " c5 "," c3 ",1,1c " c5 " - - - 3,1,1," l "c 3,1,1," l "c"),        \
         FUSED("BlockedConvTranspose", "lanes:i=" l " strides:I=2,2 pads:I=1,1,1,1",                \
               "2,3,5,7," l " " odd "," c3 ",4,4c " c3),                                            \
         FUSED("BlockedConvTranspose",                                                              \

@@ -185,6 +185,8 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
         dims[0].dims[1] = points->dims[1];
     }
     if (x.rank == 5) dims[0] = conv_blocked_shape(&dims[0], lanes);
+    for (size_t i = BLOCKED_SCALE; i <= BLOCKED_SHIFT && lower_has_input(lc, i); i++)
+        dims[i].dims[0] = dims[0].dims[1];
     return true;
 }
 

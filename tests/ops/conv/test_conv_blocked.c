@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests clgraph.BlockedConv, the convolution of channel-blocked feature maps: 1x1 and larger
- * windows, depthwise kernels, and depthwise convolutions after a 1x1 convolution.
+ * windows, prologues, depthwise kernels, and depthwise convolutions after a 1x1 convolution.
  */
 /* ctest: timeout 900 */
 #include "support/cases/conv_blocked_case.h"
@@ -294,6 +294,30 @@ TEST(conv_blocked__expanded)
         }
 }
 
+/* Prologues: with and without Relu, a last block that is not full, padding (zero after the
+ * prologue), strides, everything after the sum, more pixels than a work-group copies at a time. */
+TEST(conv_blocked__prologue)
+{
+    static const conv_case cases[] = {
+        {CONV(1, 1, 1, 1, 1, 1, 1), .scaled = true},
+        {CONV(2, 3, 2, 5, 7, 1, 1), .prologue_relu = true, .bias = true, .activation = "Relu"},
+        {CONV(1, 2, 1, 7, 5, 1, 1), .c_less = 3, .m_less = 1, .prologue_relu = true},
+        {CONV(3, 1, 5, 3, 13, 1, 1), .bias = true, .residual = true},
+        {CONV(2, 2, 3, 9, 7, 1, 1), .strides = {2, 2}, .prologue_relu = true},
+        {CONV(1, 1, 2, 3, 4, 1, 1), .pads = {1, 0, 2, 3}},
+        {CONV(2, 2, 3, 7, 9, 3, 3), .pads = ONES, .prologue_relu = true, .bias = true},
+        {CONV(1, 2, 1, 11, 7, 5, 3), .dilations = {2, 1}, .activation = "Sigmoid"},
+        {CONV(1, 41, 5, 13, 17, 1, 1), .prologue_relu = true},
+        {CONV(1, 3, 9, 61, 67, 1, 1), .prologue_relu = true, .residual = true},
+        {CONV(0, 2, 3, 5, 7, 1, 1)},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        conv_case t = cases[i];
+        t.scaled = true;
+        conv_case_check(&t, 1);
+    }
+}
+
 /* With zero images no convolution is planned, so none can be rejected. */
 TEST(conv_blocked__no_images)
 {
@@ -316,6 +340,8 @@ TEST(conv_blocked__plain_maps_do_with_all_kernels)
 }
 
 static const conv_case small = {CONV(1, 1, 1, 3, 5, 1, 1)};
+static const conv_case scaled = {CONV(1, 1, 1, 3, 5, 1, 1), .scaled = true};
+static const conv_case scaled_image = {CONV(1, 0, 1, 3, 5, 1, 1), .image = 3, .scaled = true};
 static const conv_case after_points = {CONV(1, 1, 0, 3, 5, 1, 1), .depthwise = true, .x_blocks = 1};
 
 static void refuse(clg_context *context, const clg_session_options *options, const char *place,
@@ -342,6 +368,25 @@ static void refuse(clg_context *context, const clg_session_options *options, con
     r.c -= 1; /* of the 1x1 convolution alone */
     conv_case_numbers(&r);
     conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution before");
+
+    r = conv_case_on(&scaled, context);
+    conv_case_numbers(&r);
+    r.shift = NULL;
+    conv_case_refused(context, options, &r, CLG_ERROR_INVALID_MODEL, "prologue");
+
+    r = conv_case_on(&small, context);
+    r.t.prologue_relu = true;
+    conv_case_numbers(&r);
+    conv_case_refused(context, options, &r, CLG_ERROR_INVALID_MODEL, "prologue");
+
+    r = conv_case_on(&after_points, context);
+    r.t.scaled = true;
+    conv_case_numbers(&r);
+    conv_case_refused(context, options, &r, CLG_ERROR_INVALID_MODEL, "prologue");
+
+    r = conv_case_on(&scaled_image, context);
+    conv_case_numbers(&r);
+    conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "one element per channel");
 
     r = conv_case_on(&small, context);
     r.x_dims.rank = 3;

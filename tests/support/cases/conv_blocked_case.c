@@ -68,10 +68,25 @@ static const double *go_through_points(const conv_run *r)
     return e;
 }
 
+/* Returns x after the prologue. */
+static const double *go_through_prologue(const conv_run *r)
+{
+    const int64_t plane = r->t.h * r->t.w, n = r->t.n * r->x_c * plane;
+    double *e = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t c = i / plane % r->x_c;
+        e[i] = r->scale[c] * r->x[i] + r->shift[c];
+        if (r->t.prologue_relu) e[i] = fmax(e[i], 0);
+    }
+    return e;
+}
+
 static void expect(conv_run *r)
 {
     const conv_case *t = &r->t;
-    const double *map = t->x_blocks ? go_through_points(r) : r->x;
+    const double *map = t->x_blocks ? go_through_points(r)
+                        : t->scaled ? go_through_prologue(r)
+                                    : r->x;
     const int64_t plane = r->oh * r->ow, taps = t->kernel[0] * t->kernel[1];
     for (int64_t i = 0; i < t->n * r->m * plane; i++) {
         const int64_t image = i / plane / r->m, o = i / plane % r->m;
@@ -143,6 +158,8 @@ void conv_case_numbers(conv_run *r)
     const int64_t n_y = r->t.n * r->m * r->oh * r->ow;
     const bool whole = terms_of(r) > LONG_SUM;
     r->x = numbers(r->t.n * r->x_c * r->t.h * r->t.w, whole);
+    r->scale = numbers((r->x_c + 1) * r->lanes, whole);
+    r->shift = numbers((r->x_c + 1) * r->lanes, whole);
     r->points = numbers(r->t.x_blocks ? r->c * r->x_c : 0, whole);
     r->points_bias = numbers(r->c, whole);
     r->weight = numbers(r->m * weights_of(r), whole);
@@ -199,6 +216,7 @@ static void set_attributes(graph *g, node_id n, const conv_run *r)
     if (t->depthwise) assert_ok(node_set_int(g, n, "group", r->m));
     if (!t->plain) assert_ok(node_set_int(g, n, "lanes", r->lanes));
     if (t->activated) assert_ok(node_set_int(g, n, "activated", t->activated));
+    if (t->prologue_relu) assert_ok(node_set_int(g, n, "prologue_relu", 1));
 }
 
 static clg_status make_model(const conv_run *r, clg_model **out_model)
@@ -207,7 +225,10 @@ static clg_status make_model(const conv_run *r, clg_model **out_model)
     const shape w = {.rank = 4, .dims = {r->m, r->depth, t->kernel[0], t->kernel[1]}};
     const shape b = {.rank = 1, .dims = {r->m}}, points_b = {.rank = 1, .dims = {r->c}};
     const shape points = {.rank = 4, .dims = {r->c, r->x_c, 1, 1}};
-    value_id in[6] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE}, y;
+    const shape by_channel = {.rank = 4, .dims = {r->x_dims.dims[1], 1, 1, r->lanes}};
+    value_id in[8] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE,
+                      VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE},
+             y;
     graph *g;
     node_id n;
     assert_ok(graph_create("", &g));
@@ -218,9 +239,11 @@ static clg_status make_model(const conv_run *r, clg_model **out_model)
     if (t->residual) in[3] = add_value(g, "r", &r->y_dims);
     if (t->x_blocks) in[4] = add_constant(g, "points", &points, r->points);
     if (t->points_bias) in[5] = add_constant(g, "points_b", &points_b, r->points_bias);
+    if (t->scaled) in[6] = add_constant(g, "scale", &by_channel, r->scale);
+    if (t->scaled && r->shift) in[7] = add_constant(g, "shift", &by_channel, r->shift);
     y = add_value(g, "y", NULL);
-    assert_ok(graph_add_node(g, "clgraph", t->plain ? "FusedConv" : "BlockedConv", "tested", 6, in,
-                             1, &y, &n));
+    assert_ok(graph_add_node(g, "clgraph", t->plain ? "FusedConv" : "BlockedConv", "tested",
+                             t->scaled ? 8 : 6, in, 1, &y, &n));
     set_attributes(g, n, r);
     assert_ok(graph_add_output(g, y));
     return model_create(g, false, out_model);
@@ -295,14 +318,15 @@ static void describe(const conv_run *r)
     print_error(
         "%lld images of %lld channels, %lld before, %lldx%lld, to %lld, blocks of %lld; kernel "
         "%lldx%lld, "
-        "strides %lld %lld, pads %lld %lld %lld %lld, dilations %lld %lld, side %lld%s%s%s%s%s\n",
+        "strides %lld %lld, pads %lld %lld %lld %lld, dilations %lld %lld, side %lld%s%s%s%s%s%s\n",
         (long long)t->n, (long long)r->c, (long long)r->x_c, (long long)t->h, (long long)t->w,
         (long long)r->m, (long long)r->lanes, (long long)t->kernel[0], (long long)t->kernel[1],
         (long long)t->strides[0], (long long)t->strides[1], (long long)t->pads[0],
         (long long)t->pads[1], (long long)t->pads[2], (long long)t->pads[3],
         (long long)t->dilations[0], (long long)t->dilations[1], (long long)t->side,
-        t->depthwise ? ", depthwise" : "", t->bias ? ", bias" : "", t->residual ? ", residual" : "",
-        t->activation ? ", " : "", t->activation ? t->activation : "");
+        t->depthwise ? ", depthwise" : "", t->scaled ? ", prologue" : "", t->bias ? ", bias" : "",
+        t->residual ? ", residual" : "", t->activation ? ", " : "",
+        t->activation ? t->activation : "");
 }
 
 static void check_numbers(clg_session *session, const conv_run *r, const char *place)

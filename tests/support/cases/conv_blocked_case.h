@@ -31,6 +31,8 @@ typedef struct conv_case {
     int activated;
     /* The two convolutions must be computed by separate kernels. */
     bool apart;
+    /* A prologue scales and shifts the channels of x; perhaps Relu follows. */
+    bool scaled, prologue_relu;
     /* Number of channels, if x is in NCHW order; 0: x is in blocks. */
     int64_t image;
     int64_t h, w, kernel[2];
@@ -54,7 +56,8 @@ typedef struct conv_run {
     int64_t lanes, x_c, c, depth, m, oh, /* x_c, c, m: channels of x, of the convolution's */
         ow;                              /* input and output; oh, ow: size of the output */
     shape x_dims, y_dims;
-    const double *x, *points, *points_bias, *weight, *bias, *residual;
+    /* scale, shift: of each channel of x, with more elements than fill its last block */
+    const double *x, *scale, *shift, *points, *points_bias, *weight, *bias, *residual;
     double *y;
 } conv_run;
 

@@ -125,13 +125,13 @@ graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes)
                                .disabled = passes_but("blocked", off)});
 }
 
-graph *pass_case_run_expand(pass_case *m, value_id output, int lanes)
+graph *pass_case_run_after_blocked(pass_case *m, value_id output, const char *after, int lanes)
 {
     const char *off[MAX_PASSES];
     return run(m, output,
                &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
                                .lanes = lanes,
-                               .disabled = passes_but_two("blocked", "expand", off)});
+                               .disabled = passes_but_two("blocked", after, off)});
 }
 
 graph *pass_case_run_fp16(pass_case *m, value_id output, const char *keep_fp32)

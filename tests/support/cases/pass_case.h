@@ -40,8 +40,8 @@ graph *pass_case_run_only(pass_case *m, value_id output, const char *only);
 /* As pass_case_run, but runs only the passes `blocked` and `dead`, with blocks of `lanes` channels.
  */
 graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes);
-/* As pass_case_run_blocked, but also runs the pass `expand`, after `blocked`. */
-graph *pass_case_run_expand(pass_case *m, value_id output, int lanes);
+/* As pass_case_run_blocked, but also runs the pass `after`, which follows `blocked`. */
+graph *pass_case_run_after_blocked(pass_case *m, value_id output, const char *after, int lanes);
 /* As pass_case_run, but runs only the passes `fp16` and `dead`, with precision fp16 except for
  * nodes named keep_fp32 (NULL: none). */
 graph *pass_case_run_fp16(pass_case *m, value_id output, const char *keep_fp32);

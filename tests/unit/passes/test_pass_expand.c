@@ -57,7 +57,7 @@ static graph *run_pair(const layer *first, const layer *last, bool also_read)
     const value_id mean = pass_case_node(&m, "GlobalAveragePool", 1, &b, "mean");
     if (also_read)
         assert_ok(graph_add_output(m.graph, pass_case_node(&m, "GlobalMaxPool", 1, &a, "largest")));
-    return pass_case_run_expand(&m, mean, LANES);
+    return pass_case_run_after_blocked(&m, mean, "expand", LANES);
 }
 
 static const node *joined(const graph *g)

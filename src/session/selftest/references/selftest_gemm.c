@@ -169,8 +169,28 @@ static clg_status go_through_points(const lower_context *lc, const double *const
     return CLG_OK;
 }
 
-/* Propagates `size`, the error scales of the first convolution's elements, through the absolute
- * weights of the second, and adds the result to zeroed `sizes`. */
+/* Scales and shifts the channels of x by the node's prologue. *out_size: as go_through_points. */
+static clg_status go_through_prologue(const lower_context *lc, const double *const *in,
+                                      const shape *flat, const double **x, double **out_size)
+{
+    const int64_t plane = flat->dims[2] * flat->dims[3], channels = flat->dims[1];
+    const int64_t n = flat->dims[0] * channels * plane;
+    const bool has_relu = node_int(lc->node, "prologue_relu", 0) != 0;
+    double *made = zeros(lc, n), *sizes = zeros(lc, n);
+    if (!made || !sizes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t c = i / plane % channels;
+        const double scaled = (*x)[i] * in[BLOCKED_SCALE][c], shift = in[BLOCKED_SHIFT][c];
+        made[i] = has_relu && scaled + shift < 0 ? 0 : scaled + shift;
+        sizes[i] = fabs(scaled) + fabs(shift);
+    }
+    *x = made;
+    *out_size = sizes;
+    return CLG_OK;
+}
+
+/* Propagates `size`, the error scales of the convolution's input, through its absolute weights, and
+ * adds the result to zeroed `sizes`. */
 static clg_status carry_sizes(const lower_context *lc, const shape *flat, const double *size,
                               const shape *w, const double *weights, int64_t n, double *sizes)
 {
@@ -203,9 +223,10 @@ static clg_status blocked_reference(const lower_context *lc, const double *const
     CLG_TRY(in_order(lc, 0, flat.dims[1], in, &x));
     CLG_TRY(in_order(lc, 3, channels, in, &residual));
     if (expanded) CLG_TRY(go_through_points(lc, in, &flat, &x, &size));
+    if (lower_has_input(lc, BLOCKED_SCALE)) CLG_TRY(go_through_prologue(lc, in, &flat, &x, &size));
     const selftest_factor left = {&flat, x}, right = {w, in[1]};
     CLG_TRY(selftest_convolve(lc, &left, &right, sums, sizes));
-    if (expanded) CLG_TRY(carry_sizes(lc, &flat, size, w, in[1], n, sizes));
+    if (size) CLG_TRY(carry_sizes(lc, &flat, size, w, in[1], n, sizes));
     CLG_TRY(spread_bias(lc, 2, in, channels, n_out, n, &bias));
     finish(lc, !expanded || (activated & BLOCKED_LAST_ACTIVATED) != 0, bias, residual, sums, sizes,
            n);
