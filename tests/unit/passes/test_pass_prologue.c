@@ -89,7 +89,7 @@ TEST(prologue__joins)
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         graph *g = run_chain(&chains[i]);
         const node *n = fused(g);
-        if (!n) fail_msg("chain %zu is not fused", i);
+        assert_non_null(n);
         assert_int_equal(pass_case_count(g, "BlockedConv"), 2);
         assert_int_equal(pass_case_count(g, "Relu"), 0);
         assert_int_equal(node_int(n, "prologue_relu", 0), !chains[i].no_relu);
