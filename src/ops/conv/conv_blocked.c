@@ -36,8 +36,8 @@ static const struct {
      * start per cycle, so that 8 accumulators are needed to hide it */
     .min_rows = 4,
     .fill_vector_cycles = 1.5, /* per vector of copied pixels */
-    /* the same with a prologue, and x in another core's cache: DenseNet-121 takes 22.3 ms with 1.5,
-     * 21.6 with 3, 21.2 to 21.5 with 6 to 25 (2026-11-30) */
+    /* the same with a prologue: DenseNet-121 takes 22.3 ms with 1.5, 21.6 with 3, 21.2 to 21.5 with
+     * 6 to 25 (AVX-512, 2026-11-30) */
     .prologue_vector_cycles = 6.0,
     .register_tile_cycles = 25.0,   /* per register tile and chunk: load and store accumulators */
     .weight_bytes_per_cycle = 12.0, /* weights read from the last-level cache or memory */

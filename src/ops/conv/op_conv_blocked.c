@@ -24,6 +24,14 @@
 
 #include <inttypes.h>
 
+static bool prologue_is_valid(const node *n)
+{
+    const bool has_scale = node_has_input(n, BLOCKED_SCALE);
+    if (has_scale != node_has_input(n, BLOCKED_SHIFT)) return false;
+    if (!has_scale) return node_int(n, "prologue_relu", 0) == 0;
+    return !node_has_input(n, BLOCKED_EXPAND_WEIGHT) && node_int(n, "group", 1) == 1;
+}
+
 static clg_status blocked_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
@@ -34,13 +42,9 @@ static clg_status blocked_check(const node *n)
             CLG_ERROR_INVALID_MODEL,
             "%s has a residual beside two convolutions, or a bias of one that is not there",
             node_text(n, shown));
-    if (node_has_input(n, BLOCKED_SCALE) != node_has_input(n, BLOCKED_SHIFT) ||
-        (node_has_input(n, BLOCKED_SCALE) &&
-         (node_has_input(n, BLOCKED_EXPAND_WEIGHT) || node_int(n, "group", 1) != 1)) ||
-        (!node_has_input(n, BLOCKED_SCALE) && node_int(n, "prologue_relu", 0)))
+    if (!prologue_is_valid(n))
         return error_set(CLG_ERROR_INVALID_MODEL,
-                         "%s has a prologue that is not complete, or beside two convolutions or "
-                         "groups",
+                         "%s has an incomplete prologue, or one beside two convolutions or groups",
                          node_text(n, shown));
     return epilogue_check(n);
 }

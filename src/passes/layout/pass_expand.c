@@ -12,8 +12,7 @@
 
 enum { BIAS = 2, RESIDUAL = 3 };
 
-/* Returns whether the node is one convolution, not two that are fused. */
-static bool is_blocked(const node *n)
+bool blocked_is_conv(const node *n)
 {
     return !n->removed && n->domain && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
            strcmp(n->op_type, "BlockedConv") == 0 && !node_has_input(n, BLOCKED_EXPAND_WEIGHT);
@@ -30,7 +29,8 @@ static bool all_are(const node *n, const char *name, int64_t value)
 
 bool blocked_is_point(const graph_info *s, const node *n)
 {
-    if (!is_blocked(n) || node_int(n, "group", 1) != 1 || s->facts[n->inputs[0]].dims.rank != 5)
+    if (!blocked_is_conv(n) || node_int(n, "group", 1) != 1 ||
+        s->facts[n->inputs[0]].dims.rank != 5)
         return false;
     const shape *w = &s->facts[n->inputs[1]].dims;
     return w->rank == 4 && w->dims[2] == 1 && w->dims[3] == 1 && all_are(n, "strides", 1) &&
@@ -39,7 +39,7 @@ bool blocked_is_point(const graph_info *s, const node *n)
 
 static bool is_depthwise(const node *n)
 {
-    return is_blocked(n) && !node_has_input(n, RESIDUAL) && node_int(n, "group", 1) > 1;
+    return blocked_is_conv(n) && !node_has_input(n, RESIDUAL) && node_int(n, "group", 1) > 1;
 }
 
 static const char *activation_of(const node *n) { return node_string(n, "activation", ""); }
@@ -84,29 +84,22 @@ static clg_status join(graph *g, node_id point, node_id depthwise)
     return rewrite_inputs(g, depthwise, 6, inputs);
 }
 
-static clg_status run(graph *g, const graph_info *s)
+static clg_status rewrite(const graph_info *s, node_id depthwise)
 {
-    for (node_id i = 0; i < g->n_nodes; i++) {
-        if (!is_depthwise(&g->nodes[i])) continue;
-        const value_id between = g->nodes[i].inputs[0];
-        const node_id from = g->values[between].producer;
-        if (from == NODE_NONE || !blocked_is_point(s, &g->nodes[from]) ||
-            node_has_input(&g->nodes[from], RESIDUAL) || s->uses[between] != 1 ||
-            !epilogues_agree(&g->nodes[from], &g->nodes[i]))
-            continue;
-        CLG_TRY(join(g, from, i));
-        graph_remove_node(g, from);
-    }
+    graph *g = s->graph;
+    const value_id between = g->nodes[depthwise].inputs[0];
+    const node_id from = g->values[between].producer;
+    if (from == NODE_NONE || !blocked_is_point(s, &g->nodes[from]) ||
+        node_has_input(&g->nodes[from], RESIDUAL) || s->uses[between] != 1 ||
+        !epilogues_agree(&g->nodes[from], &g->nodes[depthwise]))
+        return CLG_OK;
+    CLG_TRY(join(g, from, depthwise));
+    graph_remove_node(g, from);
     return CLG_OK;
 }
 
 clg_status pass_expand(graph *g, const pass_options *options)
 {
-    graph_info s;
-    if (options->kernel_class != CLG_KERNELS_SIMD)
-        return CLG_OK; /* no other class has blocked layouts */
-    CLG_TRY(graph_info_make(g, &s));
-    const clg_status status = run(g, &s);
-    graph_info_deinit(&s);
-    return status;
+    (void)options;
+    return rewrite_each(g, is_depthwise, rewrite);
 }

@@ -67,23 +67,16 @@ static clg_status join(graph *g, node_id conv, const scaled_map *m)
     return CLG_OK;
 }
 
-static clg_status run(graph *g, const graph_info *s)
+static clg_status rewrite(const graph_info *s, node_id n)
 {
-    for (node_id i = 0; i < g->n_nodes; i++) {
-        scaled_map m;
-        if (blocked_is_point(s, &g->nodes[i]) && find_scaled(s, g->nodes[i].inputs[0], &m))
-            CLG_TRY(join(g, i, &m));
-    }
-    return CLG_OK;
+    scaled_map m;
+    const node *conv = &s->graph->nodes[n];
+    return blocked_is_point(s, conv) && find_scaled(s, conv->inputs[0], &m) ? join(s->graph, n, &m)
+                                                                            : CLG_OK;
 }
 
 clg_status pass_prologue(graph *g, const pass_options *options)
 {
-    graph_info s;
-    if (options->kernel_class != CLG_KERNELS_SIMD)
-        return CLG_OK; /* no other class has blocked layouts */
-    CLG_TRY(graph_info_make(g, &s));
-    const clg_status status = run(g, &s);
-    graph_info_deinit(&s);
-    return status;
+    (void)options;
+    return rewrite_each(g, blocked_is_conv, rewrite);
 }

@@ -13,7 +13,7 @@ enum { LANES = 4, SIDE = 64, CHANNELS = 8 };
 typedef struct chain {
     bool norm;         /* a BatchNormalization, else Mul and Add */
     bool swapped;      /* the constant is the first operand of Mul */
-    bool by_pixel;     /* the scale is one number */
+    bool one_scale;    /* the scale is a scalar */
     bool no_relu;      /* nothing follows the sum */
     bool scaled_twice; /* the product is read once more */
     bool also_read;    /* another node reads the result */
@@ -46,8 +46,8 @@ static value_id add_norm(pass_case *m, value_id x)
 
 static value_id add_scale(pass_case *m, value_id x, const chain *c)
 {
-    value_id in[2] = {x, c->by_pixel ? pass_case_constant(m, "scale", 0, NULL)
-                                     : by_channel(m, "scale")};
+    value_id in[2] = {x, c->one_scale ? pass_case_constant(m, "scale", 0, NULL)
+                                      : by_channel(m, "scale")};
     if (c->swapped) {
         in[0] = in[1];
         in[1] = x;
@@ -108,7 +108,7 @@ TEST(prologue__what_stays_apart)
 {
     static const chain chains[] = {{.kernel = 3, .stride = 1},
                                    {.kernel = 1, .stride = 2},
-                                   {.kernel = 1, .stride = 1, .by_pixel = true},
+                                   {.kernel = 1, .stride = 1, .one_scale = true},
                                    {.kernel = 1, .stride = 1, .scaled_twice = true},
                                    {.kernel = 1, .stride = 1, .also_read = true}};
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
