@@ -40,8 +40,8 @@ clg_status blocked_choose(blocking *b);
 bool blocked_is_eligible(const blocking *b, node_id n);
 /* Returns whether node `id`, which has a role, reads input i in channel-blocked layout. */
 bool blocked_reads(const blocking *b, node_id id, size_t i);
-/* Returns whether a node of the rewritten graph is a BlockedConv of one convolution, not of two that
- * are fused. */
+/* Returns whether a node of the rewritten graph is a BlockedConv of one convolution, not of two
+ * that are fused. */
 bool blocked_is_conv(const node *n);
 /* Returns whether a node of the rewritten graph is a channel-blocked 1x1 convolution of one group
  * with strides of 1 and no padding (auto_pad adds none then), not one of two that are fused. */
