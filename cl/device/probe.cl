@@ -22,12 +22,13 @@
 //            11  as 4, by AMD's v_dot4_i32_iu8
 //            12  built-in functions of several kinds, as common/builtins.clh declares them: y[i] =
 //                x[i] and whole numbers
-//   P_VEC    lanes of the vectors of 8 and 9; not used by the others
+//            13  8 in even elements, 9 in odd ones
+//   P_VEC    lanes of the vectors of 8, 9 and 13; not used by the others
 // x, y: 32 floats each. NDRange: one work-group of 32 work-items.
 //
-// 4, 5, 10 and 11 use dot4() of common/dot4.clh. 3, 8 and 9 have no @variant line, so that
+// 4, 5, 10 and 11 use dot4() of common/dot4.clh. 3, 8, 9 and 13 have no @variant line, so that
 // tests/lint/kernels.sh does not compile them: 3 calls functions that only drivers with sub-groups
-// declare, and 8 and 9 compile only for x86.
+// declare, and the others compile only for x86.
 //
 // @probe
 // @ptx dp4a.s32.s32 P_PROBE=5
@@ -66,11 +67,11 @@ static inline uint half_bits(const int x)
 #define PAIR(x, y) (half_bits(x) | half_bits(y) << 16)
 #define A_ELEMENT(row, k) ((3 * (row) + 5 * (k)) % 7 - 3)
 #define B_ELEMENT(col, k) ((2 * (col) + 3 * (k)) % 5 - 2)
-#elif P_PROBE == 8 || P_PROBE == 9
+#elif P_PROBE == 8 || P_PROBE == 9 || P_PROBE == 13
 #ifndef __x86_64__
 #error "instructions of x86"
 #endif
-#define P_UNIT (P_PROBE == 8 ? 4 : 2)
+#define P_UNIT 2
 #define P_DOT 1
 #define P_FMA 1
 #define P_FP64 0
@@ -78,11 +79,13 @@ static inline uint half_bits(const int x)
 #include "common/elements.clh"
 #include "common/dot_simd.clh"
 
+#if P_PROBE != 9 && defined(DOT_BYTES)
+#define PROBE_BYTES
 // Adds the dot products of u and s, by the instruction. Not inlined, since the caller does not have
-// the attribute MICRO_TARGET.
-static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vint u, const vint s)
+// the attribute DOT_TARGET.
+static __attribute__((noinline)) DOT_TARGET void add_bytes(vint *sum, const vint u, const vint s)
 {
-    *sum = MAD(s, u, *sum);
+    *sum = DOT_BYTES(s, u, *sum);
 }
 
 // Executes CPUID. Preserves rbx, which the compiler may reserve.
@@ -92,29 +95,43 @@ static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vin
                      : "0"(leaf), "2"(sub))
 
 // Returns whether the CPU has the instruction; executing one that it lacks would kill the process.
-// Always true for probe 9: there the compiler rejects the built-in function if its target CPU lacks
-// the instruction.
 static inline int has_instruction(void)
 {
-#if P_PROBE == 9
-    return 1;
-#else
     uint a, b, c, d;
     CPUID(0, 0, a, b, c, d);
     if (a < 7) return 0;
     CPUID(7, 0, a, b, c, d);
 #if P_VEC == 16
     return c >> 11 & 1; // AVX512_VNNI
-#elif P_VEC == 8
+#else
     if (a < 1) return 0;
     CPUID(7, 1, a, b, c, d);
     return a >> 4 & 1; // AVX-VNNI
-#else
-    return 0;
-#endif
 #endif
 }
-#elif P_PROBE >= 4 && P_PROBE != 12
+#endif
+
+// Returns element i of probe 8; a wrong one where the device has no such instruction.
+static inline float dot_of_bytes(const int i)
+{
+    vint sum = (vint)5;
+#ifdef PROBE_BYTES
+    if (has_instruction())
+        add_bytes(&sum, (vint)(i | 255 << 8 | 254 << 16 | 3 << 24),
+                  (vint)(0x80 | 127 << 8 | 255 << 16 | 2 << 24));
+#endif
+    return (float)LANE(sum, const int, i % P_VEC);
+}
+
+// Returns element i of probe 9. The compiler rejects the built-in function if its target CPU lacks
+// the instruction.
+static inline float dot_of_shorts(const int i)
+{
+    const vint u = (vint)(i | 255 << 16), s = (vint)(0xff80 | 127 << 16);
+    const vint sum = DOT_SHORTS(s, u, (vint)5);
+    return (float)LANE(sum, const int, i % P_VEC);
+}
+#elif P_PROBE >= 4 && P_PROBE <= 11
 #define P_DOT (P_PROBE >= 10 ? P_PROBE - 7 : P_PROBE - 3)
 #include "common/dot4.clh"
 #endif
@@ -150,16 +167,12 @@ __kernel void probe(__global const float *x, __global float *y)
 #endif
     unit_multiply(c, a, b, i, shared);
     y[i] = c[0] + 10.0f * c[1] + 100.0f * c[2] + 1000.0f * c[3] + x[i];
-#elif P_PROBE == 8 || P_PROBE == 9
-    vint sum = (vint)5;
-    if (has_instruction())
-#if P_PROBE == 8
-        multiply(&sum, (vint)(i | 255 << 8 | 254 << 16 | 3 << 24),
-                 (vint)(0x80 | 127 << 8 | 255 << 16 | 2 << 24));
-#else
-        multiply(&sum, (vint)(i | 255 << 16), (vint)(0xff80 | 127 << 16));
-#endif
-    y[i] = (float)LANE(sum, const int, i % P_VEC);
+#elif P_PROBE == 8
+    y[i] = dot_of_bytes(i);
+#elif P_PROBE == 9
+    y[i] = dot_of_shorts(i);
+#elif P_PROBE == 13
+    y[i] = i % 2 ? dot_of_shorts(i) : dot_of_bytes(i);
 #elif P_PROBE == 12
     __local float shared[32];
     const float4 v = vload4(i >> 2, x);

@@ -39,6 +39,7 @@ typedef enum probe {
     PROBE_DOT_AMD,
     PROBE_DOT_AMD_MIXED,
     PROBE_BUILTINS,
+    PROBE_DOT_VECTORS, /* both kinds of vectors of dot products, by one program */
     PROBE_END
 } probe;
 
@@ -61,15 +62,16 @@ static const probe_row probes[PROBE_END] = {
     [PROBE_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
     [PROBE_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
     [PROBE_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true, false, false},
-    [PROBE_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false, false,
+    [PROBE_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, true, false,
                          true},
-    [PROBE_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, false,
-                          false, true},
+    [PROBE_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, true, false,
+                          true},
     [PROBE_DOT_AMD] = {"integer dot product (AMD)", NULL, PLATFORM_AMD, false, false, true},
     [PROBE_DOT_AMD_MIXED] = {"integer dot product (AMD, gfx11)", NULL, PLATFORM_AMD, false, false,
                              true},
     [PROBE_BUILTINS] = {"built-in functions by our declarations", NULL, PLATFORM_OTHER, true, false,
                         true},
+    [PROBE_DOT_VECTORS] = {"vectors of dot products", NULL, PLATFORM_POCL, false, false, true},
 };
 
 /* Returns whether drivers of this family list all extensions that they support. */
@@ -273,25 +275,69 @@ static clg_status compute(ocl_context *ocl, probe which, float *y, bool *out_sur
     return status;
 }
 
-/* Sets *out_proved to whether the probe's results are right. Returns an error only for failures
- * that are unrelated to the capability. */
-static clg_status prove(ocl_context *ocl, probe which, bool *out_proved, bool *out_sure)
+static void fill_input(probe which, float *y)
+{
+    for (int i = 0; i < N_VALUES; i++) y[i] = input_of(which, i);
+}
+
+/* Returns whether elements first, first + step... are what the probe computes. */
+static bool is_right(probe which, const float *y, int first, int step)
+{
+    for (int i = first; i < N_VALUES; i += step)
+        if (y[i] != expected_of(which, i)) return false;
+    return true;
+}
+
+/* Returns whether an error says that the device lacks what is probed. */
+static bool is_lack(clg_status status)
+{
+    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE;
+}
+
+static void report(const ocl_context *ocl, probe which, bool proved, clg_status status)
+{
+    log_write(CLG_LOG_DEBUG, "'%s' %s %s%s%s", context_record(ocl)->name, proved ? "has" : "lacks",
+              probes[which].name, status == CLG_OK ? "" : ": ",
+              status == CLG_OK ? "" : error_text());
+}
+
+typedef struct finding {
+    bool proved, sure; /* sure: see compute */
+} finding;
+
+/* Finds out whether the probe's results are right. Returns an error only for failures that are
+ * unrelated to the capability. */
+static clg_status prove(ocl_context *ocl, probe which, finding *out)
 {
     float y[N_VALUES];
-    *out_proved = false;
-    *out_sure = false;
-    for (int i = 0; i < N_VALUES; i++) y[i] = input_of(which, i);
-    const clg_status status = compute(ocl, which, y, out_sure);
-    if (status == CLG_OK) {
-        *out_proved = true;
-        for (int i = 0; i < N_VALUES; i++)
-            *out_proved = *out_proved && y[i] == expected_of(which, i);
+    *out = (finding){false, false};
+    fill_input(which, y);
+    const clg_status status = compute(ocl, which, y, &out->sure);
+    out->proved = status == CLG_OK && is_right(which, y, 0, 1);
+    report(ocl, which, out->proved, status);
+    return is_lack(status) ? CLG_OK : status;
+}
+
+/* As prove, for dot products of bytes and of shorts: both by one program, since each costs a
+ * compilation, or each by its own if that one cannot be compiled. */
+static clg_status prove_dot_vectors(ocl_context *ocl, finding findings[PROBE_END])
+{
+    static const probe kinds[] = {PROBE_DOT_BYTES, PROBE_DOT_SHORTS};
+    float y[N_VALUES];
+    bool sure;
+    fill_input(PROBE_DOT_VECTORS, y);
+    const clg_status status = compute(ocl, PROBE_DOT_VECTORS, y, &sure);
+    if (status != CLG_OK && !is_lack(status)) return status;
+    for (int k = 0; k < 2; k++) {
+        finding *f = &findings[kinds[k]];
+        if (status != CLG_OK) {
+            CLG_TRY(prove(ocl, kinds[k], f));
+            continue;
+        }
+        *f = (finding){is_right(kinds[k], y, k, 2), sure};
+        report(ocl, kinds[k], f->proved, CLG_OK);
     }
-    log_write(CLG_LOG_DEBUG, "'%s' %s %s%s%s", context_record(ocl)->name,
-              *out_proved ? "has" : "lacks", probes[which].name, status == CLG_OK ? "" : ": ",
-              status == CLG_OK ? "" : error_text());
-    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK
-                                                                                      : status;
+    return CLG_OK;
 }
 
 /* ---- all probes ------------------------------------------------------------------------------ */
@@ -312,7 +358,7 @@ static uint32_t processor_bits(void)
 
 /* Name of the cache record of all results. Results found without a compile helper have another
  * name, since some probes were skipped. */
-#define PROBE_KEY "probes 7%s, vectors of %d, processor %08x"
+#define PROBE_KEY "probes 8%s, vectors of %d, processor %08x"
 
 /* Returns the kind of dot product to use: the first one whose probe passed, the Khronos extension
  * before the instructions of vendors. */
@@ -330,17 +376,13 @@ static int8_dot choose_dot(const uint8_t proved[PROBE_END])
     return INT8_DOT_NONE;
 }
 
-typedef struct finding {
-    bool proved, sure;
-} finding;
-
 /* Probes capability `which`; a batch_function. jobs: an array of findings. */
 static clg_status find_out(ocl_context *ocl, void *jobs, size_t which)
 {
-    finding *f = (finding *)jobs + which;
-    f->sure = true;
+    finding *findings = jobs;
     if (which < PROBE_FP16 || !is_worth_trying(ocl, (probe)which)) return CLG_OK;
-    return prove(ocl, (probe)which, &f->proved, &f->sure);
+    if (which == PROBE_DOT_VECTORS) return prove_dot_vectors(ocl, findings);
+    return prove(ocl, (probe)which, &findings[which]);
 }
 
 /* What is cached. */
@@ -352,9 +394,10 @@ typedef struct probe_record {
 
 static clg_status builtins_pass(ocl_context *ocl, bool *out_passes)
 {
-    bool is_sure;
-    CLG_TRY(prove(ocl, PROBE_BUILTINS, out_passes, &is_sure));
-    if (is_sure) return CLG_OK;
+    finding f;
+    CLG_TRY(prove(ocl, PROBE_BUILTINS, &f));
+    *out_passes = f.proved;
+    if (f.sure) return CLG_OK;
     return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the compile helper cannot test declarations");
 }
 
@@ -369,7 +412,8 @@ static clg_status measure_quirks(ocl_context *ocl, device_caps *caps, probe_reco
 
 static clg_status run_all(ocl_context *ocl, device_caps *caps, probe_record *r, bool *out_sure)
 {
-    finding findings[PROBE_END] = {{false, false}};
+    finding findings[PROBE_END];
+    for (int which = 0; which < PROBE_END; which++) findings[which] = (finding){false, true};
     *out_sure = true;
     CLG_TRY(batch_each(ocl, find_out, findings, PROBE_END));
     for (int which = PROBE_FP16; which < PROBE_END; which++) {
@@ -421,9 +465,9 @@ clg_status probe_device(ocl_context *ocl, device_caps *caps)
 
 clg_status probe_emulated_matrix(ocl_context *ocl, device_caps *caps)
 {
-    bool yes, sure;
+    finding f;
     if (caps->matrix != MATRIX_UNIT_NONE) return CLG_OK;
-    CLG_TRY(prove(ocl, PROBE_MATRIX_EMULATED, &yes, &sure));
-    if (yes) caps->matrix = MATRIX_UNIT_EMULATED;
+    CLG_TRY(prove(ocl, PROBE_MATRIX_EMULATED, &f));
+    if (f.proved) caps->matrix = MATRIX_UNIT_EMULATED;
     return CLG_OK;
 }

@@ -13,7 +13,8 @@
 #include "ocl/helper/helper.h"
 #include "ocl/kernel.h"
 
-#define MAX_THREADS 4
+#define MAX_COMPILING 4 /* threads that compile, where the driver does so in parallel */
+#define MAX_THREADS 8
 
 struct batch;
 /* Runs job i of a batch. */
@@ -161,7 +162,7 @@ static size_t n_parallel(ocl_context *ocl)
     const device_caps *caps = context_caps(ocl);
     if (helper_is_on(ocl)) return helper_n_parallel();
     return caps->kind != CLG_DEVICE_CPU && !caps->is_software && caps->family != PLATFORM_POCL
-               ? MAX_THREADS
+               ? MAX_COMPILING
                : 1;
 }
 
@@ -348,8 +349,10 @@ static clg_status try_launches(ocl_context *ocl, const ocl_launch *launches, siz
         if (launches[i].kernel && describe(&launches[i], &jobs[n_jobs]) &&
             !is_among(jobs, n_jobs, &jobs[n_jobs]))
             n_jobs++;
+    /* One thread more than helpers: when a thread builds here what a helper has tried, the helper
+     * has the next program. */
     const clg_status status =
-        run_batch(ocl, try_launch, jobs, n_jobs, helper_n_parallel(), progress, user);
+        run_batch(ocl, try_launch, jobs, n_jobs, helper_n_parallel() + 1, progress, user);
     memory_free(jobs);
     return status;
 }
