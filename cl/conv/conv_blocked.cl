@@ -3,11 +3,8 @@
 // Computes 2-D convolution (one group) over channel-blocked feature maps on CPUs: P_VEC adjacent
 // channels of a pixel are one vector, [batch][ceil(channels / P_VEC)][height][width][P_VEC].
 //
-//   conv_blocked       y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o]
-//                      + residual), for any kernel size, stride, dilation and padding
-//   conv_blocked_pack  reorders the weights w [oc][ic][kh][kw], in any strides, to
-//                      [ceil(oc/NR)][slices][kh*kw][P_IN][NR], with zeros for channels that do not
-//                      exist; NR = P_NRV * P_VEC
+//   y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual), for
+//                  any kernel size, stride, dilation and padding
 //
 // A tap is an element of the kernel, a slice P_IN adjacent input channels, a panel NR adjacent
 // output channels. Rows of the register tile are adjacent output pixels of a line, its columns the
@@ -37,7 +34,8 @@
 //   sh                   stride from line to line
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
-//   packed_w, packed_w_off   from conv_blocked_pack
+//   packed_w, packed_w_off   [ceil(oc/NR)][slices][kh*kw][P_IN][NR], NR = P_NRV * P_VEC, with
+//                        zeros for channels that do not exist (pack_panels)
 //   y, y_off             does not overlap x
 //   tile_h, tile_w       output pixels of a work-group
 //   group_panels         panels of a work-group
@@ -55,12 +53,6 @@
 // NDRange: one work-item per work-group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
 // ceil(panels / group_panels), 2 batch. Each may be any number >= 1, best below 65536: kernels loop
 // over the rest. Local memory: none. Private memory: P_PATCH + P_ACC floats.
-//
-// conv_blocked_pack(oc, slices, in, ic, taps, kw, w, w_off, w_o, w_c, w_y, w_x, packed,
-// packed_off): in is P_IN of conv_blocked (an argument, so that one program packs for all), taps
-// kh * kw, and w_o .. w_x are from one output channel, input channel, line and column of the kernel
-// to the next in w. One work-item per work-group; dimension 0 covers panels, 1 slices. Each may be
-// smaller.
 //
 // @split
 // @cpu
@@ -269,26 +261,3 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_blocked(CONV_BLOCKED_PARAMS) { convolve(BODY_GROUPS, CONV_BLOCKED_ARGS); }
-
-WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_blocked_pack(const int oc, const int slices, const int in, const int ic,
-                                const int taps, const int kw, __global const elem *w,
-                                const long w_off, const long w_o, const long w_c, const long w_y,
-                                const long w_x, __global elem *packed, const long packed_off)
-{
-    const int panels = (oc + NR - 1) / NR;
-    for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
-        for (int s = get_group_id(1); s < slices; s += get_num_groups(1))
-            for (int tap = 0; tap < taps; ++tap)
-                for (int p = 0; p < in; ++p) {
-                    __global elem *to = packed + packed_off +
-                                        ((((long)px * slices + s) * taps + tap) * in + p) * NR;
-                    const int c = s * in + p;
-                    __global const elem *from =
-                        w + w_off + c * w_c + tap / kw * w_y + tap % kw * w_x;
-                    for (int i = 0; i < NR; ++i) {
-                        const int o = px * NR + i;
-                        STORE1(o < oc && c < ic ? LOAD1(from + o * w_o) : 0.0f, to + i);
-                    }
-                }
-}

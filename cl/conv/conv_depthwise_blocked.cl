@@ -4,11 +4,8 @@
 // [batch][blocks][height][width][P_VEC], blocks = ceil(channels / P_VEC). Each channel has its own
 // weights, so that the weights of a kernel element (tap) are one vector per block of channels.
 //
-//   conv_depthwise_blocked       y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta *
-//                                bias[c] + residual), for any kernel size, stride, dilation and
-//                                padding
-//   conv_depthwise_blocked_pack  reorders the weights w [channels][kh*kw] to
-//                                [blocks][kh*kw][P_VEC], with zeros for channels that do not exist
+//   y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta * bias[c] + residual), for any
+//                  kernel size, stride, dilation and padding
 //
 // AT_ONCE adjacent output pixels of a line are computed together if their windows do not extend
 // beyond the sides of the feature map, other pixels one by one.
@@ -24,16 +21,14 @@
 //   sh                   stride from line to line
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
-//   packed_w, packed_w_off   from conv_depthwise_blocked_pack
+//   packed_w, packed_w_off   [blocks][kh*kw][P_VEC], with zeros for channels that do not exist
+//                        (pack_panels)
 //   y, y_off             dense, does not overlap x
 //   tile_h               output lines of a work-group
 //   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's layout and may be y
 //
 // NDRange: one work-item per work-group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch.
 // Each may be any number >= 1, best below 65536: kernels loop over the rest. Local memory: none.
-//
-// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off), taps = kh * kw: one
-// work-item per work-group; dimension 0 covers blocks, or less.
 //
 // @split
 // @cpu
@@ -120,17 +115,3 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_depthwise_blocked(DEPTHWISE_PARAMS) { convolve(BODY_GROUPS, DEPTHWISE_ARGS); }
-
-WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_depthwise_blocked_pack(const int channels, const int taps,
-                                          __global const elem *w, const long w_off,
-                                          __global elem *packed, const long packed_off)
-{
-    const int blocks = (channels + P_VEC - 1) / P_VEC;
-    for (int block = get_group_id(0); block < blocks; block += get_num_groups(0))
-        for (int i = 0; i < taps * P_VEC; ++i) {
-            const int c = block * P_VEC + i % P_VEC;
-            STORE1(c < channels ? LOAD1(w + w_off + (long)c * taps + i / P_VEC) : 0.0f,
-                   packed + packed_off + (long)block * taps * P_VEC + i);
-        }
-}

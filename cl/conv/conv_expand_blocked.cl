@@ -30,7 +30,7 @@
 //   sh                   stride from line to line
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
-//   packed_w, packed_w_off   from conv_blocked_pack with P_IN = P_VEC
+//   packed_w, packed_w_off   as for conv_blocked with P_IN = P_VEC
 //   expand_bias, expand_bias_off   bias of the 1x1 convolution; not read with P_FIRST_BIAS 0
 //   packed_d, packed_d_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, does not overlap x

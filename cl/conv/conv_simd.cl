@@ -7,9 +7,6 @@
 //                        x[n, g*ic + c, ...] + beta * bias[g*oc + o] + residual), for any kernel
 //                        size, stride, dilation, padding and number of groups g
 //   conv_depthwise_simd  the same for ic = 1
-//   conv_pack_w          reorders the weights, [groups*oc][ic][kd][kh][kw] or by other strides, to
-//                        [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], with zeros for output
-//                        channels that do not exist, for conv_simd
 //
 // A work-group of conv_simd computes tile_h x tile_w output pixels of one depth, for group_tiles *
 // tile_m output channels. It copies the input pixels that these depend on to private memory (the
@@ -28,10 +25,10 @@
 //   batch, groups, ic, oc        ic and oc of one group
 //   CONV_SIZES_PARAMS            see common/conv.clh
 //   x, x_off, x_b0               x_b0: batch stride; channels are dense
-//   packed_w, packed_w_off       from conv_pack_w
+//   packed_w, packed_w_off       [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], with zeros for
+//                                output channels that do not exist (pack_panels)
 //   y, y_off, y_b0               y_b0: batch stride; does not overlap x
-//   tile_m                       output channels of a register tile, 1..P_MR, as passed to
-//                                conv_pack_w
+//   tile_m                       output channels of a register tile, 1..P_MR
 //   group_tiles                  register tiles of a work-group along the output channels
 //   tile_h, tile_w               output pixels of a work-group
 //   EPILOGUE_PARAMS              bias_rs .. bias_b1 unused; the residual has y's strides and may be
@@ -56,11 +53,6 @@
 //   group_channels * kd * slice <= P_PATCH (up to 6144 is fast)
 //   group_channels * oc * lanes <= P_ACC
 // NDRange: dimension 0 as above, 1 ceil(groups / group_channels), 2 batch.
-//
-// conv_pack_w(oc, ic, kd, taps, w, w_off, w_g, w_o, w_c, w_k, packed, packed_off, tile_m), taps =
-// kh * kw; w_g, w_o, w_c, w_k: strides of groups, output channels, input channels, and of the
-// window's elements; one work-item per work-group; dimension 0 covers ceil(oc/tile_m), 1
-// kd*kh*kw*ic, 2 groups. 0 and 1 may be smaller, 2 must be exactly that.
 //
 // @split
 // @cpu
@@ -373,25 +365,4 @@ __kernel void conv_depthwise_simd(const int batch, const int groups, const int o
                        out_volume, ow, bias + bias_off + g0 * oc, residual + residual_off + at,
                        alpha, beta, act_a, act_b);
             }
-}
-
-WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_pack_w(const int oc, const int ic, const int kd, const int taps,
-                          __global const elem *w, const long w_off, const long w_g, const long w_o,
-                          const long w_c, const long w_k, __global elem *packed,
-                          const long packed_off, const int tile_m)
-{
-    const int tiles = (oc + tile_m - 1) / tile_m, g = get_group_id(2);
-    const int slices = kd * ic, k = slices * taps;
-    for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
-        const int rows = min(oc - tile * tile_m, tile_m);
-        __global const elem *from = w + w_off + g * w_g + (long)tile * tile_m * w_o;
-        __global elem *to = packed + packed_off + ((long)g * tiles + tile) * k * tile_m;
-        for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
-            const int tap = p / slices, d = p % slices / ic, c = p % slices % ic;
-            for (int i = 0; i < tile_m; ++i)
-                STORE1(i < rows ? LOAD1(from + i * w_o + c * w_c + (d * taps + tap) * w_k) : 0.0f,
-                       to + (long)p * tile_m + i);
-        }
-    }
 }

@@ -95,9 +95,9 @@
 // rest. Local memory: none. Private memory: P_V + AREA * P_TILES * NR floats and RING lines of
 // pixels; for float16, TILE_IN * 256 * NR floats more.
 //
-// winograd_pack_w(oc, ic, kh, kw, w, w_off, w_g, w_o, w_c, w_k, packed, packed_off), with the
-// strides of conv_pack_w, of which w_g is unused: one work-item per work-group; dimension 0 covers
-// panels, 1 ic_up. Each may be smaller.
+// winograd_pack_w(oc, ic, kh, kw, w, w_off, w_o, w_c, w_k, packed, packed_off), with the strides of
+// output channels, input channels and the window's elements: one work-item per work-group;
+// dimension 0 covers panels, 1 ic_up. Each may be smaller.
 //
 // Macros for parameter lists: X_PARAMS declares the parameters, X_ARGS passes them on in a call.
 //   WINOGRAD_PARAMS, WINOGRAD_ARGS    arguments of winograd_simd, which its functions also take
@@ -353,8 +353,8 @@ __kernel void winograd_simd(WINOGRAD_PARAMS) { convolve(BODY_GROUPS, WINOGRAD_AR
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void winograd_pack_w(const int oc, const int ic, const int kh, const int kw,
-                              __global const elem *w, const long w_off, const long w_g,
-                              const long w_o, const long w_c, const long w_k, __global elem *packed,
+                              __global const elem *w, const long w_off, const long w_o,
+                              const long w_c, const long w_k, __global elem *packed,
                               const long packed_off)
 {
     const int panels = (oc + NR - 1) / NR, ic_up = (ic * PHASES + P_VEC - 1) / P_VEC * P_VEC;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes the matrix product on CPUs (SIMD class: a work-item computes with vectors of P_VEC
-// lanes), and packs its operands:
+// lanes):
 //
-//   gemm_simd    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n],
-//                C [m,n]
-//   gemm_pack_b  B -> panels  [batch][ceil(n/NR)][k][NR], zero columns at the end; NR is
-//                P_NRV * P_VEC
-//   gemm_pack_a  A -> tiles   [batch][ceil(m/tile_m)][k][tile_m], zero rows at the end
+//   C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C [m,n]
 //
 // Blocking of the part of C that a work-group computes. A register tile of C is the sum over the
 // blocks in k of the products of a block of A and a block of B (marked with letters):
@@ -46,9 +42,12 @@
 //               registers, else 6 x 2
 //   P_KC        depth of a block in k: 256
 //   P_ACC       accumulators of a group, floats in private memory: 65536
-//   P_A_PACKED  0: A has the strides a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
+//   P_A_PACKED  0: A has the strides a_rs, a_cs; 1: A is packed (pack_panels) into tiles
+//               [batch][ceil(m/tile_m)][k][tile_m], with zeros for rows that do not exist; a_rs and
+//               a_cs are unused
 //   P_B_PACKED  0: B has the strides b_rs, b_cs, and each group copies its panels to private
-//               memory; 1: panels from gemm_pack_b, b_rs and b_cs unused
+//               memory; 1: B is packed into panels [batch][ceil(n/NR)][k][NR], NR = P_NRV *
+//               P_VEC, with zeros for columns that do not exist; b_rs and b_cs are unused
 //
 // Arguments of gemm_simd. All lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k
@@ -69,13 +68,6 @@
 // group_tiles, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
 // 65536. Local memory: none. Private memory: P_ACC floats, P_KC * NR more if P_B_PACKED is 0 or the
 // elements are 16-bit floats, and 16 * P_KC more for 16-bit floats.
-//
-// gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one
-//   work-item per group. Dimension 0 covers panels, 1 k; both may be smaller. Dimension 2 must be
-//   batch. depth: rows of a whole panel. A call may pack only k of them, from any row on: b_off and
-//   packed_off are then the offsets of that row.
-// gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, depth, tile_m):
-//   likewise, dimension 0 covers tiles.
 //
 // Macros of parameter lists: X_PARAMS declares the parameters, X_ARGS passes them on in a call.
 //   GEMM_PARAMS, GEMM_ARGS            arguments of gemm_simd, which its functions take, too
@@ -201,43 +193,3 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void gemm_simd(GEMM_PARAMS) { multiply(BODY_GROUPS, GEMM_ARGS); }
-
-WORK_GROUP_SIZE(1, 1, 1)
-__kernel void gemm_pack_b(const int k, const int n, const int batch_in, __global const elem *b,
-                          const long b_off, const int b_rs, const int b_cs, const long b_b0,
-                          const long b_b1, __global elem *packed, const long packed_off,
-                          const int depth)
-{
-    const int panels = (n + NR - 1) / NR, z = get_group_id(2);
-    for (int px = get_group_id(0); px < panels; px += get_num_groups(0)) {
-        const int cols = min(n - px * NR, NR);
-        __global const elem *from =
-            b + b_off + (z / batch_in) * b_b0 + (z % batch_in) * b_b1 + (long)px * NR * b_cs;
-        __global elem *to = packed + packed_off + ((long)z * panels + px) * depth * NR;
-        for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
-            for (int j = 0; j < NR; ++j)
-                STORE1(j < cols ? LOAD1(from + (long)p * b_rs + (long)j * b_cs) : 0.0f,
-                       to + (long)p * NR + j);
-        }
-    }
-}
-
-WORK_GROUP_SIZE(1, 1, 1)
-__kernel void gemm_pack_a(const int m, const int k, const int batch_in, __global const elem *a,
-                          const long a_off, const int a_rs, const int a_cs, const long a_b0,
-                          const long a_b1, __global elem *packed, const long packed_off,
-                          const int depth, const int tile_m)
-{
-    const int tiles = (m + tile_m - 1) / tile_m, z = get_group_id(2);
-    for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
-        const int rows = min(m - tile * tile_m, tile_m);
-        __global const elem *from =
-            a + a_off + (z / batch_in) * a_b0 + (z % batch_in) * a_b1 + (long)tile * tile_m * a_rs;
-        __global elem *to = packed + packed_off + ((long)z * tiles + tile) * depth * tile_m;
-        for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
-            for (int i = 0; i < tile_m; ++i)
-                STORE1(i < rows ? LOAD1(from + (long)p * a_cs + (long)i * a_rs) : 0.0f,
-                       to + (long)p * tile_m + i);
-        }
-    }
-}

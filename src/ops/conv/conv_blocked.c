@@ -6,7 +6,7 @@
  */
 #include "ops/conv/conv_blocked.h"
 
-#include "ops/lowering/work.h"
+#include "ops/lowering/pack_panels.h"
 
 #include <stdio.h>
 
@@ -206,29 +206,37 @@ static conv_phase places_of(const conv_job *j, const blocked_tiling *t)
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked)
 {
-    step_builder *b = &c->build;
-    const blocked_tiling own = describe(c, j, input_is_blocked), *t = &own;
+    const blocked_tiling t = describe(c, j, input_is_blocked);
     const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
-    const int64_t n = t->panels * t->slices * t->taps * t->in * nr;
-    const conv_phase at = places_of(j, t);
+    const int64_t n = t.panels * t.slices * t.taps * t.in * nr, columns = j->axes[2].kernel;
+    const conv_phase at = places_of(j, &t);
     operand from = operand_input(j->weight);
     from.offset_elems = at.first;
     char recipe[256];
     (void)snprintf(recipe, sizeof recipe,
                    "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld first=%lld by=%lld,%lld",
-                   (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps,
+                   (int)nr, (int)t.in, (long long)j->oc, (long long)j->ic, (long long)t.taps,
                    (long long)at.first, (long long)at.by_line, (long long)at.by_column);
-    const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
-    /* packing does not depend on tiling, stride or padding: one program for all */
-    blocked_tiling any = {.in = 1, .w.stride = 1};
-    step *s = step_pack_kernel(b, impl, to, "conv_blocked", "conv_blocked_pack",
-                               prelude(c, j, &any, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    STEP_INTS(b, s, j->oc, t->slices, t->in, j->ic, t->taps, j->axes[2].kernel);
-    STEP_BUFFERS(b, s, {from, j->dtype});
-    STEP_LONGS(b, s, at.by_output, at.by_input, at.by_line, at.by_column);
-    STEP_BUFFERS(b, s, {to, j->dtype});
-    work_range_2d(c, s, t->panels, 1, t->slices, 1);
-    return to;
+    const panel_job panels = {
+        .from = from,
+        .to = step_packing(&c->build, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype)),
+        .dtype = j->dtype,
+        .batch = 1,
+        .batch_in = 1,
+        .lines = j->oc,
+        .width = nr,
+        .by_line = at.by_output,
+        .slices = t.slices,
+        .by_slice = t.in * at.by_input,
+        .rows = t.taps / columns,
+        .by_row = at.by_line,
+        .columns = columns,
+        .by_column = at.by_column,
+        .depth = t.in,
+        .channels = j->ic,
+        .by_channel = at.by_input};
+    pack_panels(c, impl, &panels);
+    return panels.to;
 }
 
 clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job *j,

@@ -6,7 +6,7 @@
  */
 #include "ops/conv/conv_blocked.h"
 
-#include "ops/lowering/work.h"
+#include "ops/lowering/pack_panels.h"
 
 #include <stdio.h>
 
@@ -19,20 +19,29 @@ static const char *prelude(lower_context *c, const conv_job *j, int64_t stride,
 
 operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j)
 {
-    step_builder *b = &c->build;
     const int64_t lanes = work_simd_lanes(c), blocks = work_ceil_div(j->groups, lanes);
     const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
     char recipe[96];
     (void)snprintf(recipe, sizeof recipe, "conv_depthwise_blocked lanes=%d channels=%lld taps=%lld",
                    (int)lanes, (long long)j->groups, (long long)taps);
-    const operand to = step_packing(b, impl, j->weight, recipe,
-                                    (size_t)(blocks * taps * lanes) * dtype_size(j->dtype));
-    step *s = step_pack_kernel(b, impl, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
-                               prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    STEP_INTS(b, s, j->groups, taps);
-    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
-    work_range_1d(c, s, blocks, 1);
-    return to;
+    const panel_job panels = {
+        .from = operand_input(j->weight),
+        .to = step_packing(&c->build, impl, j->weight, recipe,
+                           (size_t)(blocks * taps * lanes) * dtype_size(j->dtype)),
+        .dtype = j->dtype,
+        .batch = 1,
+        .batch_in = 1,
+        .lines = j->groups,
+        .width = lanes,
+        .by_line = taps,
+        .slices = taps,
+        .by_slice = 1,
+        .rows = 1,
+        .columns = 1,
+        .depth = 1,
+        .channels = taps};
+    pack_panels(c, impl, &panels);
+    return panels.to;
 }
 
 /* Sizes of a work-group: estimated, not measured. Checked by:

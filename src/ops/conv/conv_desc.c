@@ -69,16 +69,13 @@ void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight
     step_arg_long(b, s, j->groups * j->oc * window_count_out(j->axes));
 }
 
-void conv_weight_args(step_builder *b, step *s, const conv_job *j)
+conv_weight_strides conv_weight_strides_of(const conv_job *j)
 {
     const int64_t taps = window_count_taps(j->axes), group = j->oc * j->ic * taps;
-    operand from = operand_input(j->weight);
-    from.offset_elems = j->is_rotated ? taps - 1 : 0;
-    STEP_BUFFERS(b, s, {from, j->dtype});
-    if (j->is_rotated)
-        STEP_LONGS(b, s, group, taps, j->oc * taps, -1);
-    else
-        STEP_LONGS(b, s, group, j->ic * taps, taps, 1);
+    operand first = operand_input(j->weight);
+    first.offset_elems = j->is_rotated ? taps - 1 : 0;
+    return j->is_rotated ? (conv_weight_strides){first, group, taps, j->oc * taps, -1}
+                         : (conv_weight_strides){first, group, j->ic * taps, taps, 1};
 }
 
 const char *conv_epilogue_prelude(lower_context *c, const conv_job *j)

@@ -14,9 +14,14 @@
 bool conv_is_depthwise(const conv_job *j);
 /* Adds the arguments x, its elements per image, the weights, y, its elements per image. */
 void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight);
-/* Adds the arguments of a kernel that packs weights: the weight's first element, and from one to
- * the next, in elements, the strides of groups, output channels, input channels and taps. */
-void conv_weight_args(step_builder *b, step *s, const conv_job *j);
+/* Where weights that are to be packed are: the first one, and the strides, in elements, of groups,
+ * output channels, input channels and taps. */
+typedef struct conv_weight_strides {
+    operand first;
+    int64_t by_group, by_output, by_input, by_tap;
+} conv_weight_strides;
+
+conv_weight_strides conv_weight_strides_of(const conv_job *j);
 
 /* Tiled implementations, for float32 and float16: *_simd for CPUs, *_simt for GPUs. */
 void conv_add_simd(lower_context *c, const conv_job *j);

@@ -5,7 +5,7 @@
  */
 #include "ops/conv/conv_impls.h"
 #include "ops/conv/conv_tiling.h"
-#include "ops/lowering/work.h"
+#include "ops/lowering/pack_panels.h"
 #include "tensor/dtype.h"
 
 #include <stdio.h>
@@ -57,29 +57,40 @@ static int64_t count_packed(const conv_job *j, const conv_tiling *t)
     return j->groups * t->tiles * t->tile_m * j->ic * window_count_taps(j->axes);
 }
 
-/* Appends the packing of the weights by conv_pack_w and returns the packed operand. Packing is a
- * separate program, since it does not depend on the epilogue. */
+/* Appends the packing of the weights to [groups][tiles][kh*kw][kd*ic][tile_m] and returns the packed
+ * operand. */
 static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j,
                             const conv_tiling *t)
 {
-    step_builder *b = &c->build;
     const window_axis *a = j->axes;
-    const int64_t taps = a[1].kernel * a[2].kernel, k = j->ic * a[0].kernel * taps;
+    const int64_t taps = a[1].kernel * a[2].kernel;
     char recipe[160];
     (void)snprintf(recipe, sizeof recipe,
                    "conv_simd%s tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
                    j->is_rotated ? " rotated" : "", (long long)t->tile_m, (long long)j->groups,
                    (long long)j->oc, (long long)j->ic, (long long)a[0].kernel, (long long)taps);
     const int64_t n = count_packed(j, t);
-    const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
-    step *s = step_pack_kernel(b, impl, to, "conv_simd", "conv_pack_w",
-                               simd_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
-    conv_weight_args(b, s, j);
-    STEP_BUFFERS(b, s, {to, j->dtype});
-    step_arg_int(b, s, t->tile_m);
-    work_groups(c, s, t->tiles, work_ceil_div(k, 16), j->groups);
-    return to;
+    const conv_weight_strides w = conv_weight_strides_of(j);
+    const panel_job panels = {
+        .from = w.first,
+        .to = step_packing(&c->build, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype)),
+        .dtype = j->dtype,
+        .batch = j->groups,
+        .batch_in = j->groups,
+        .b1 = w.by_group,
+        .lines = j->oc,
+        .width = t->tile_m,
+        .by_line = w.by_output,
+        .slices = taps,
+        .by_slice = w.by_tap,
+        .rows = a[0].kernel,
+        .by_row = taps * w.by_tap,
+        .columns = 1,
+        .depth = j->ic,
+        .channels = taps * j->ic, /* each tap is a slice, in which all channels exist */
+        .by_channel = w.by_input};
+    pack_panels(c, impl, &panels);
+    return panels.to;
 }
 
 void conv_add_simd(lower_context *c, const conv_job *j)

@@ -206,7 +206,9 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
     step *s = step_pack_kernel(b, impl, to, "winograd_simd", "winograd_pack_w",
                                simd_prelude(c, &any, &full, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, j->ic, j->axes[1].kernel, j->axes[2].kernel);
-    conv_weight_args(b, s, j);
+    const conv_weight_strides from = conv_weight_strides_of(j);
+    STEP_BUFFERS(b, s, {from.first, j->dtype});
+    STEP_LONGS(b, s, from.by_output, from.by_input, from.by_tap);
     STEP_BUFFERS(b, s, {to, j->dtype});
     work_range_2d(c, s, w->panels, 1, work_ceil_div(inner, 16), 1);
     return to;

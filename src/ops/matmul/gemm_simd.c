@@ -3,7 +3,7 @@
  * Lowers a GEMM to gemm_simd, the implementation for CPUs: chooses the tiling, packs constants and
  * adds the kernel's arguments. Kernel: cl/matmul/gemm_simd.cl.
  */
-#include "ops/lowering/work.h"
+#include "ops/lowering/pack_panels.h"
 #include "ops/matmul/gemm_impls.h"
 #include "ops/matmul/gemm_step.h"
 #include "tensor/dtype.h"
@@ -178,11 +178,9 @@ typedef struct pack_job {
     const gemm_job *job;
     const gemm_matrix *matrix;
     operand to;
-    const char *prelude;
     packed_batch batches;
-    bool is_a;
     int64_t line, length; /* length: m of A or n of B, which lines divide */
-    int64_t line_stride, k_stride, tile_m;
+    int64_t line_stride, k_stride;
 } pack_job;
 
 /* Bytes that one packing step reads of a constant with contiguous rows. Limits the memory in use,
@@ -194,24 +192,28 @@ typedef struct pack_job {
 static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, int64_t at,
                         int64_t length, int64_t k0, int64_t k)
 {
-    step_builder *b = &c->build;
-    gemm_matrix from = *p->matrix;
-    operand to = p->to;
-    from.at.offset_elems += at * p->line_stride + k0 * p->k_stride;
-    to.offset_elems += at * p->job->k + k0 * p->line;
-    step *s = step_pack_kernel(b, impl, p->to, "gemm_simd", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
-                               p->prelude);
-    STEP_INTS(b, s, p->is_a ? length : k, p->is_a ? k : length, p->batches.inner);
-    gemm_step_matrix(b, s, &from, p->job->dtype);
-    step_arg_buffer(b, s, to, p->job->dtype);
-    step_arg_int(b, s, p->job->k);
-    if (p->is_a) step_arg_int(b, s, p->tile_m);
-    /* The kernel does not loop over batches; may_pack limits them to what an NDRange dimension
-     * holds. */
-    work_groups(c, s, work_ceil_div(length, p->line), work_ceil_div(k, 16),
-                p->batches.outer * p->batches.inner);
+    panel_job panels = {.from = p->matrix->at,
+                        .to = p->to,
+                        .dtype = p->job->dtype,
+                        .batch = p->batches.outer * p->batches.inner,
+                        .batch_in = p->batches.inner,
+                        .b0 = p->matrix->b0,
+                        .b1 = p->matrix->b1,
+                        .lines = length,
+                        .width = p->line,
+                        .by_line = p->line_stride,
+                        .slices = k,
+                        .by_slice = p->k_stride,
+                        .rows = 1,
+                        .columns = 1,
+                        .depth = 1,
+                        .channels = k,
+                        .length = p->job->k};
+    panels.from.offset_elems += at * p->line_stride + k0 * p->k_stride;
+    panels.to.offset_elems += at * p->job->k + k0 * p->line;
+    step *s = pack_panels(c, impl, &panels);
     const size_t size = dtype_size(p->job->dtype);
-    s->window_offset = (size_t)from.at.offset_elems * size;
+    s->window_offset = (size_t)panels.from.offset_elems * size;
     s->window_bytes = (size_t)((length - 1) * p->line_stride + (k - 1) * p->k_stride + 1) * size;
     return s;
 }
@@ -247,12 +249,10 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *impl, const gemm_job
     pack_job p = {.job = j,
                   .matrix = x,
                   .batches = batches,
-                  .is_a = is_a,
                   .line = is_a ? t->tile_m : t->nr,
                   .length = is_a ? j->m : j->n,
                   .line_stride = is_a ? x->rs : x->cs,
-                  .k_stride = is_a ? x->cs : x->rs,
-                  .tile_m = t->tile_m};
+                  .k_stride = is_a ? x->cs : x->rs};
     const int64_t lines = is_a ? t->tiles : t->panels;
     const int64_t one = lines * p.line * j->k, count = batches.outer * batches.inner;
     gemm_matrix result = {.b0 = batches.outer > 1 ? batches.inner * one : 0,
@@ -268,7 +268,6 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *impl, const gemm_job
     if (find_packing(impl, x->at.index, recipe, &result.at)) return result;
     p.to = result.at =
         step_packing(b, impl, x->at.index, recipe, (size_t)(count * one) * dtype_size(j->dtype));
-    p.prelude = simd_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0");
     pack_pieces(c, impl, &p);
     return result;
 }

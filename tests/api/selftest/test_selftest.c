@@ -30,9 +30,9 @@ static const wd_fault imprecise = {"#define P_M 4\n", "m[0] += sum_a + sum_b;",
 /* All tiled kernels of the SIMD class return twice the correct result. */
 static const wd_fault everywhere = {"epilogue_finish", "v = alpha *", "v = 2 * alpha *"};
 /* GEMMs of the SIMD class keep only the last block of k, where k exceeds 256. */
-static const wd_fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
+static const wd_fault deep = {"P_B_PACKED", "k0 == 0);", "k0 >= 0);"};
 /* GEMMs of the SIMD class with m = 37 omit the last tile of rows. */
-static const wd_fault of_37_rows = {"gemm_pack_b", "NR, tiles = (m + tile_m - 1) / tile_m;",
+static const wd_fault of_37_rows = {"P_B_PACKED", "NR, tiles = (m + tile_m - 1) / tile_m;",
                                     "NR, tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
 
 /* ---- tests ----------------------------------------------------------------------------------- */

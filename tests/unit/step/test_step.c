@@ -361,8 +361,8 @@ TEST_WITH(step__numbers_are_joined_where_groups_have_one_item, set_up, tear_down
     step *few = step_kernel_generated(b, c, "chain", "k", "", plain);
     step_arg_int(b, few, 1);
     step_range(b, few, 1, &one, &one);
-    step *packs =
-        step_pack_kernel(b, c, step_packing(b, c, 0, "recipe", 16), "gemm_simd", "gemm_pack_b", "");
+    step *packs = step_pack_kernel(b, c, step_packing(b, c, 0, "recipe", 16), "pack_panels",
+                                   "pack_panels", "");
     for (int i = 0; i < 5; i++) step_arg_int(b, packs, i);
     step_range(b, packs, 1, &one, &one);
     assert_ok(b->status);
