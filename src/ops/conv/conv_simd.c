@@ -57,7 +57,7 @@ static int64_t count_packed(const conv_job *j, const conv_tiling *t)
     return j->groups * t->tiles * t->tile_m * j->ic * window_count_taps(j->axes);
 }
 
-/* Appends the packing of the weights to [groups][tiles][kh*kw][kd*ic][tile_m] and returns the packed
+/* Appends the packing of the weights to [groups][tiles][kh*kw][kd*ic][tile_m]; returns the packed
  * operand. */
 static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j,
                             const conv_tiling *t)
