@@ -93,7 +93,7 @@ static char **environment_of_child(void)
     static char tunables[] =
         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1" /* from glibc 2.35 on */
         ":glibc.malloc.top_pad=16777216:glibc.malloc.trim_threshold=1073741824"
-        ":glibc.malloc.mmap_threshold=1073741824";
+        ":glibc.malloc.mmap_threshold=33554432";
     size_t n = 0;
     if (!environ || sys_env("GLIBC_TUNABLES")) return NULL;
     while (environ[n]) n++;
