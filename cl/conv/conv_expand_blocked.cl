@@ -32,7 +32,7 @@
 //   x, x_off             dense
 //   packed_w, packed_w_off   as for conv_blocked with P_IN = P_VEC
 //   expand_bias, expand_bias_off   bias of the 1x1 convolution; not read with P_FIRST_BIAS 0
-//   packed_d, packed_d_off   from conv_depthwise_blocked_pack
+//   packed_d, packed_d_off   as for conv_depthwise_blocked
 //   y, y_off             dense, does not overlap x
 //   tile_h, tile_w       pixels of y that a work-group computes
 //   EPILOGUE_PARAMS      bias of the depthwise convolution, act_a and act_b of both activations;

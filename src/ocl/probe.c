@@ -328,6 +328,7 @@ static clg_status prove_dot_vectors(ocl_context *ocl, finding findings[PROBE_END
     fill_input(PROBE_DOT_VECTORS, y);
     const clg_status status = compute(ocl, PROBE_DOT_VECTORS, y, &sure);
     if (status != CLG_OK && !is_lack(status)) return status;
+    if (status != CLG_OK) report(ocl, PROBE_DOT_VECTORS, false, status);
     for (int k = 0; k < 2; k++) {
         finding *f = &findings[kinds[k]];
         if (status != CLG_OK) {

@@ -14,7 +14,7 @@
 #include "ocl/kernel.h"
 
 #define MAX_COMPILING 4 /* threads that compile, where the driver does so in parallel */
-#define MAX_THREADS 8
+#define MAX_THREADS 8   /* of a batch */
 
 struct batch;
 /* Runs job i of a batch. */

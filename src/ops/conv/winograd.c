@@ -39,7 +39,7 @@
 static const struct {
     double input_pixel_cycles, output_element_cycles, output_pixel_cycles, blocked_pixel_cycles;
     double row_cycles, register_tile_cycles, group_cycles;
-    double weight_bytes_per_cycle, weight_line_cycles, packed_weight_cycles, image_cycles;
+    double weight_bytes_per_cycle, weight_line_cycles, packed_weight_cycles;
 } cost = {
     .input_pixel_cycles = 9.0,     /* per vector of pixels: load and transpose */
     .output_element_cycles = 3.0,  /* per vector of M: load and output transform */
@@ -52,10 +52,11 @@ static const struct {
     .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
     /* per packed weight, where each run packs them; measured for float32 only */
     .packed_weight_cycles = 2.4,
-    /* of one core, which a form must save per image: its two programs take 0.2 s to compile, as
-     * long as 40,000 images save that much. Not per run, so that all batch sizes choose alike. */
-    .image_cycles = 20000.0,
 };
+
+/* Convolutions with fewer multiply-adds a run are computed directly: Winograd's algorithm would save
+ * less than 5 us of it, and its two programs take 0.2 s to compile. */
+#define MIN_MACS (1 << 21)
 
 /* F(side x side, taps x taps), with lengths along an axis. With a space-to-depth transform, `taps`
  * is half of the window, and its four phases are channels; winograd_polyphase_2x2 adds the phases,
@@ -214,13 +215,21 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
     return to;
 }
 
+/* Returns the multiply-adds of the direct convolution. */
+static int64_t count_macs(const conv_job *j)
+{
+    return j->batch * j->oc * j->ic * window_count_taps(j->axes) * window_count_out(j->axes);
+}
+
 static void simd_candidate(lower_context *c, const conv_job *j, const winograd_form *f)
 {
     step_builder *b = &c->build;
     const simd_tiling w = plan_tiling(c, j, f);
     if (w.cost < 0 || w.block_tiles < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
     candidate *impl = step_candidate(b, f->impl);
-    impl->cost = w.cost + cost.image_cycles * (double)j->batch / (double)work_units(c);
+    impl->cost = w.cost;
+    if (count_macs(j) < MIN_MACS) /* more than the direct convolution can cost */
+        impl->cost += (double)count_macs(j);
     if (!j->weight_constant)
         impl->cost += cost.packed_weight_cycles * (double)count_packed(c, j, &w) / work_units(c);
     const operand packed = pack_weights(c, impl, j, &w);

@@ -200,6 +200,32 @@ TEST(crash__of_dot_products)
     clg_context_free(context);
 }
 
+/* Which vectors of dot products a new context finds. */
+typedef struct dot_vectors {
+    bool bytes, shorts;
+} dot_vectors;
+
+static dot_vectors probe_dot_vectors(const char *store)
+{
+    clg_context *context = cd_context(store, NULL);
+    const device_caps *caps = ocl_context_caps(context->current->ocl);
+    const dot_vectors found = {caps->dot_bytes, caps->dot_shorts};
+    clg_context_free(context);
+    return found;
+}
+
+/* Where the compiler crashes on the probe of both kinds of dot products, each kind has its own. */
+TEST(crash__of_the_probe_of_two_features)
+{
+    cd_dies(NULL, NULL, NULL, NULL);
+    const dot_vectors sound = probe_dot_vectors("probes");
+    cd_dies("#define P_PROBE 13\n", "build", "abort", NULL);
+    const dot_vectors found = probe_dot_vectors("probes one by one");
+    assert_int_equal(cd_n_crashes(), 2);
+    assert_int_equal(found.bytes, sound.bytes);
+    assert_int_equal(found.shorts, sound.shorts);
+}
+
 /* ---- helpers that do not work ---------------------------------------------------------------- */
 
 static const char *script(const char *name, const char *text, mode_t mode)
