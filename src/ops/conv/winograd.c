@@ -54,8 +54,8 @@ static const struct {
     .packed_weight_cycles = 2.4,
 };
 
-/* Convolutions with fewer multiply-adds a run are computed directly: Winograd's algorithm would save
- * less than 5 us of it, and its two programs take 0.2 s to compile. */
+/* Convolutions with fewer multiply-adds a run are computed directly: Winograd's algorithm would
+ * save less than 5 us, and its two programs take 0.2 s to compile. */
 #define MIN_MACS (1 << 21)
 
 /* F(side x side, taps x taps), with lengths along an axis. With a space-to-depth transform, `taps`
