@@ -9,10 +9,12 @@ digits digits.onnx heldout.npy
 "$CLTOOL" cache warm digits.onnx -q >/dev/null
 export CLG_DEVICE=pocl
 
-# Times, rates and the row at which the loss is seen differ from run to run.
+# Times, rates and the row at which the loss is seen differ from run to run. So does the call that
+# shows it: if nobody waits for it, the next one says that the device was lost.
 any() {
   predict_figures | sed -E -e 's/going on with row [0-9]+/going on with row N/' \
     -e "s/on '[^']*'/on 'DEVICE'/; s/device '[^']*' was/device 'DEVICE' was/" \
+    -e "s/cltool: (error: )?device 'DEVICE' was lost: /cltool: CALL failed on 'DEVICE': /" \
     -e "s/(cltool: |error: ).*(clFinish|clWaitForEvents|clEnqueue[A-Za-z]*) failed/\1CALL failed/"
 }
 predict=(predict digits.onnx -i heldout.npy -o out.npy --force --batch 5)
