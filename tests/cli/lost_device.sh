@@ -10,7 +10,7 @@ digits digits.onnx heldout.npy
 export CLG_DEVICE=pocl
 
 # Times, rates and the row at which the loss is seen differ from run to run. So does the call that
-# shows it: if nobody waits for it, the next one says that the device was lost.
+# reports it: one after the call that failed says that the device was lost.
 any() {
   predict_figures | sed -E -e 's/going on with row [0-9]+/going on with row N/' \
     -e "s/on '[^']*'/on 'DEVICE'/; s/device '[^']*' was/device 'DEVICE' was/" \

@@ -208,7 +208,7 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
 {
     const blocked_tiling t = describe(c, j, input_is_blocked);
     const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
-    const int64_t n = t.panels * t.slices * t.taps * t.in * nr, columns = j->axes[2].kernel;
+    const int64_t n = t.panels * t.slices * t.taps * t.in * nr;
     const conv_phase at = places_of(j, &t);
     operand from = operand_input(j->weight);
     from.offset_elems = at.first;
@@ -228,9 +228,9 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
         .by_line = at.by_output,
         .slices = t.slices,
         .by_slice = t.in * at.by_input,
-        .rows = t.taps / columns,
+        .rows = j->axes[1].kernel,
         .by_row = at.by_line,
-        .columns = columns,
+        .columns = j->axes[2].kernel,
         .by_column = at.by_column,
         .depth = t.in,
         .channels = j->ic,

@@ -50,14 +50,19 @@ clg_status conv_read(lower_context *c, const shape *x, conv_job *out)
 
 bool conv_is_depthwise(const conv_job *j) { return j->ic == 1 && j->groups > 1 && j->oc <= 4; }
 
+double conv_count_macs(const conv_job *j)
+{
+    return (double)j->batch * (double)j->groups * (double)(j->oc * window_count_out(j->axes)) *
+           (double)(j->ic * window_count_taps(j->axes));
+}
+
 void conv_count_work(const conv_job *j, step *s)
 {
     const double planes = (double)j->batch * (double)j->groups;
     const double elements =
         planes * (double)(j->ic * window_count_in(j->axes) + j->oc * window_count_out(j->axes)) +
         (double)(j->groups * j->oc * j->ic * window_count_taps(j->axes));
-    s->flops = 2.0 * planes * (double)(j->oc * window_count_out(j->axes)) *
-               (double)(j->ic * window_count_taps(j->axes));
+    s->flops = 2.0 * conv_count_macs(j);
     s->bytes = elements * (double)dtype_size(j->dtype);
 }
 

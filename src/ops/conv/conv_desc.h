@@ -56,6 +56,8 @@ typedef struct conv_job {
 /* Reads the descriptor from a node with the inputs of FusedConv (x, weight, bias, residual). `x` is
  * the shape of input 0 in NCHW order, even where the input is stored in another layout. */
 clg_status conv_read(lower_context *c, const shape *x, conv_job *out);
+/* Returns the multiply-adds of the direct algorithm; a double, since shapes may be of any size. */
+double conv_count_macs(const conv_job *j);
 /* Sets the floating-point operations and bytes of s, for profiles. The operations are those of the
  * direct algorithm, even if an implementation needs fewer. */
 void conv_count_work(const conv_job *j, step *s);

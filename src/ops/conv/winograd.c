@@ -55,8 +55,8 @@ static const struct {
 };
 
 /* Convolutions with fewer multiply-adds a run are computed directly: Winograd's algorithm would
- * save less than 5 us, and its two programs take 0.2 s to compile. */
-#define MIN_MACS (1 << 21)
+ * save some microseconds of it, and its two programs take 0.2 s to compile. */
+#define MIN_MACS (double)(1 << 21)
 
 /* F(side x side, taps x taps), with lengths along an axis. With a space-to-depth transform, `taps`
  * is half of the window, and its four phases are channels; winograd_polyphase_2x2 adds the phases,
@@ -215,12 +215,6 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
     return to;
 }
 
-/* Returns the multiply-adds of the direct convolution. */
-static int64_t count_macs(const conv_job *j)
-{
-    return j->batch * j->oc * j->ic * window_count_taps(j->axes) * window_count_out(j->axes);
-}
-
 static void simd_candidate(lower_context *c, const conv_job *j, const winograd_form *f)
 {
     step_builder *b = &c->build;
@@ -228,8 +222,7 @@ static void simd_candidate(lower_context *c, const conv_job *j, const winograd_f
     if (w.cost < 0 || w.block_tiles < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
     candidate *impl = step_candidate(b, f->impl);
     impl->cost = w.cost;
-    if (count_macs(j) < MIN_MACS) /* more than the direct convolution can cost */
-        impl->cost += (double)count_macs(j);
+    if (conv_count_macs(j) < MIN_MACS) impl->cost += MIN_MACS; /* cycles: more than a direct one */
     if (!j->weight_constant)
         impl->cost += cost.packed_weight_cycles * (double)count_packed(c, j, &w) / work_units(c);
     const operand packed = pack_weights(c, impl, j, &w);
