@@ -29,8 +29,9 @@ typedef enum clg_split {
 typedef struct clg_multi_options {
     size_t struct_size;
     /* Milliseconds after which a device that has not finished its rows counts as lost; 0: never.
-     * With a limit the rows are copied for each run, since a device that hangs may read them
-     * later. Only with CLG_SPLIT_ROWS. */
+     * Planning and compiling do not count, unless a call of the driver does not return there for
+     * this time and 5 times compile_limit_s (clg_context_options). With a limit the rows are copied
+     * for each run, since a device that hangs may read them later. Only with CLG_SPLIT_ROWS. */
     uint32_t hang_ms;
     clg_split split;
 } clg_multi_options;

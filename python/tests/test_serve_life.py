@@ -284,9 +284,11 @@ def test_models_that_cannot_be_served(device, tmp_path):
 
 
 def test_the_cache_is_filled_before(device, tmp_path):
-    """After --prepare-only a server without HOME compiles nothing: its cache stays as it is."""
+    """After --prepare-only a server without HOME compiles nothing, whatever the number of rows is:
+    its cache stays as it is."""
     env = {"CLG_CACHE_DIR": str(tmp_path / "cache"), "HOME": ""}
-    arguments = [DIGITS, "--device", device.device.selector]
+    max_batch = 9
+    arguments = [DIGITS, "--device", device.device.selector, "--max-batch", max_batch]
     server = Server("--prepare-only", *arguments, env=env)
     assert server.process.wait(WAIT_S) == 0
 
@@ -296,7 +298,8 @@ def test_the_cache_is_filled_before(device, tmp_path):
     before = files()
     assert before
     with serving(*arguments, env=env) as server:
-        assert server.infer("digits", {"image": IMAGES[:3].astype(np.float32)})[0] == 200
+        for n in range(1, max_batch + 1):
+            assert server.infer("digits", {"image": IMAGES[:n].astype(np.float32)})[0] == 200
     assert files() == before
 
 
@@ -422,6 +425,26 @@ def test_kubernetes_objects(tmp_path):
 
 def _loaded(name, path, device, **options):
     return _model.LoadedModel(name, "1", path, [device], Options([path], **options), lambda: False)
+
+
+@pytest.mark.parametrize(
+    "options, sizes",
+    [
+        ({"max_batch": 5}, [1, 5]),
+        ({"max_batch": 5, "prepare_only": True}, [1, 2, 3, 4, 5]),
+        ({"max_batch": 1, "prepare_only": True}, [1]),
+    ],
+)
+def test_numbers_of_rows_that_are_prepared(device, tmp_path, monkeypatch, options, sizes):
+    prepared, prepare = [], clgraph.InferenceSession.prepare
+
+    def note(self, shapes, progress):
+        prepared.append(shapes["x"][0])
+        prepare(self, shapes, progress)
+
+    monkeypatch.setattr(clgraph.InferenceSession, "prepare", note)
+    _loaded("m", save(add(1), tmp_path / "m.onnx"), device, **options).close(WAIT_S)
+    assert prepared == sizes
 
 
 @pytest.mark.parametrize("fault", [clgraph.DeviceLost("gone"), RuntimeError("of a driver")])

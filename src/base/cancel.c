@@ -12,7 +12,7 @@
 
 static uint64_t (*_Atomic read_clock)(void) = time_now_ns;
 static _Thread_local const cancel_scope *current;
-static _Thread_local atomic_int *watched; /* by limits_watch; NULL: nobody watches */
+static _Thread_local limit_watch *watched; /* by limits_watch; NULL: nobody watches */
 
 void cancel_init(clg_cancel *c)
 {
@@ -74,6 +74,7 @@ static bool has_expired(limit_clock *c)
 bool cancel_is_requested(void)
 {
     for (const cancel_scope *s = current; s; s = s->outer) {
+        if (s->watch) (void)atomic_fetch_add_explicit(&s->watch->n_checks, 1, memory_order_relaxed);
         if (s->clock && has_expired(s->clock)) return true;
         if (!s->token) continue;
         count_check(s->token);
@@ -98,7 +99,7 @@ static uint64_t limit_ns(uint64_t ms)
 /* Tells the phase to who watches this thread; returns the one before, or `phase` if none does. */
 static limit_phase tell_phase(limit_phase phase)
 {
-    return watched ? (limit_phase)atomic_exchange(watched, (int)phase) : phase;
+    return watched ? (limit_phase)atomic_exchange(&watched->phase, (int)phase) : phase;
 }
 
 void limits_enter(limits_scope *s, const clg_limits *limits, memory_budget *budget,
@@ -110,6 +111,7 @@ void limits_enter(limits_scope *s, const clg_limits *limits, memory_budget *budg
     c->max_ns[LIMIT_COMPILE] = limit_ns(limits ? limits->max_compile_ms : 0);
     c->max_ns[LIMIT_RUN] = limit_ns(limits ? limits->max_run_ms : 0);
     cancel_enter(&s->scope, NULL);
+    s->scope.watch = watched;
     if (c->max_ns[LIMIT_COMPILE] != UINT64_MAX || c->max_ns[LIMIT_RUN] != UINT64_MAX) {
         s->scope.clock = c;
         c->since_ns = atomic_load(&read_clock)();
@@ -141,7 +143,7 @@ clg_status limits_leave(const limits_scope *s, clg_status status)
                                                                                  : status;
 }
 
-void limits_watch(atomic_int *phase) { watched = phase; }
+void limits_watch(limit_watch *w) { watched = w; }
 
 limit_phase limits_set_phase(limit_phase phase)
 {

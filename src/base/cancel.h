@@ -47,11 +47,18 @@ typedef struct limit_clock {
     atomic_int expired_in; /* the phase in which a check found too much time; else N_LIMIT_PHASES */
 } limit_clock;
 
+/* What a thread does, for another one that watches it (limits_watch). */
+typedef struct limit_watch {
+    atomic_int phase;     /* limit_phase */
+    atomic_uint n_checks; /* of cancellation: its work goes on while they increase */
+} limit_watch;
+
 /* The tokens that a thread's current work obeys: one of this scope, and those around it. In the
  * memory of the caller. */
 typedef struct cancel_scope {
-    clg_cancel *token;  /* NULL, as clock: only the scopes around it count */
+    clg_cancel *token;  /* NULL, as clock and watch: only the scopes around it count */
     limit_clock *clock; /* of a limits_scope */
+    limit_watch *watch; /* of a limits_scope */
     const struct cancel_scope *outer;
 } cancel_scope;
 
@@ -101,9 +108,10 @@ clg_status limits_leave(const limits_scope *s, clg_status status);
 /* Sets the phase of the innermost clock; returns the one before. Call while no other thread has
  * adopted the scope. */
 limit_phase limits_set_phase(limit_phase phase);
-/* Tells other threads in which phase this one is, from now on: its phases are stored to *phase,
- * which the caller has set. NULL ends that. */
-void limits_watch(atomic_int *phase);
+/* Tells other threads what this one does in limits_scopes that it enters from now on: its phases
+ * are stored to w->phase, which the caller has set; checks by threads that adopt these scopes count
+ * in w->n_checks, too. NULL ends that. */
+void limits_watch(limit_watch *w);
 /* For tests: sets the function that clocks read; NULL: time_now_ns. */
 void limits_set_clock(uint64_t (*now_ns)(void));
 

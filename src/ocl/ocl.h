@@ -189,6 +189,9 @@ void ocl_queue_keep_awake(ocl_queue *q, ocl_buffer *begun, int32_t number);
  * follow each other quickly (decision 90) and within runs (decision 93). Never fails: runs only
  * take longer. The thread's last error is unchanged. */
 void ocl_queue_run_ended(ocl_queue *q);
+/* As ocl_queue_run_ended, after the run of a preparation: prepares that immediately, so that later
+ * runs do not wait for the compiler. */
+void ocl_queue_prepared(ocl_queue *q);
 /* For tests only: whether a thread is kept awake where runs follow each other quickly (as by
  * default), never, or always where the driver is one that gains. Of the whole process. */
 typedef enum ocl_spin_mode { OCL_SPIN_WHERE_QUICK, OCL_SPIN_NEVER, OCL_SPIN_ALWAYS } ocl_spin_mode;
@@ -285,6 +288,9 @@ uint64_t ocl_tiers_epoch(ocl_context *ocl);
 /* Returns whether a compile helper compiles new programs: then ocl_launches_prepare compiles all of
  * them, and ocl_programs_build is not needed. */
 bool ocl_has_helper(ocl_context *ocl);
+/* Returns the seconds that the longest build may take, CLBlast's (compile_limit_s of the options),
+ * also where no helper is used. */
+uint64_t ocl_max_build_s(const ocl_context *ocl);
 /* Builds the programs of several refs, in parallel where the driver allows. progress may be
  * NULL. */
 clg_status ocl_programs_build(ocl_context *ocl, const kernel_ref *const *refs, size_t n_refs,

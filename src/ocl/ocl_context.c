@@ -76,10 +76,11 @@ void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, 
 
 /* ---- a lost device --------------------------------------------------------------------------- */
 
-void context_mark_lost(ocl_context *ocl, cl_int code)
+void context_mark_lost(ocl_context *ocl, cl_int code, const char *call)
 {
     int none = CL_SUCCESS;
-    (void)atomic_compare_exchange_strong(&ocl->lost_code, &none, code);
+    if (atomic_compare_exchange_strong(&ocl->lost_code, &none, code))
+        atomic_store(&ocl->lost_call, call);
 }
 
 clg_status context_check(ocl_context *ocl, cl_int code, const char *call)
@@ -88,7 +89,7 @@ clg_status context_check(ocl_context *ocl, cl_int code, const char *call)
     /* Commands that fail because of an event that they wait for do not show a loss: the event may
      * be the application's. */
     if (status == CLG_ERROR_DEVICE_LOST && code != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-        context_mark_lost(ocl, code);
+        context_mark_lost(ocl, code, call);
     /* Another thread's call has shown since that the device is lost: that is why memory lacks. */
     if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY && ocl_context_is_lost(ocl))
         return ocl_context_require(ocl);
@@ -106,8 +107,10 @@ clg_status ocl_context_require(const ocl_context *ocl)
     CLG_TRY(fork_check());
     if (!ocl_context_is_lost(ocl)) return CLG_OK;
     const int code = atomic_load(&ocl->lost_code);
-    const clg_status status = error_set(CLG_ERROR_DEVICE_LOST, "device '%s' was lost: %s (%d)",
-                                        context_record(ocl)->name, cl_error_name(code), code);
+    const char *call = atomic_load(&ocl->lost_call);
+    const clg_status status = error_set(CLG_ERROR_DEVICE_LOST, "device '%s' was lost: %s%s%s (%d)",
+                                        context_record(ocl)->name, call ? call : "",
+                                        call ? " failed: " : "", cl_error_name(code), code);
     error_hint(atomic_load(&ocl->is_replaced)
                    ? "clg_context_recover was called since, but what was in the device's memory is "
                      "gone: create values again, and start again what was in progress"

@@ -28,6 +28,7 @@ struct ocl_context {
     /* The OpenCL error with which the device was lost (decision 42); CL_SUCCESS: it was not. Never
      * reset. */
     atomic_int lost_code;
+    _Atomic(const char *) lost_call; /* which gave the error, for messages; a literal or NULL */
     atomic_bool is_replaced; /* clg_context_recover has made another context for the device */
     /* Frees the context with the last reference. A function pointer, so that files that release
      * references do not depend on context_create.c, which calls them. */
@@ -83,9 +84,10 @@ static inline cl_program program_handle(ocl_context *ocl, const ocl_program *p)
     return handle;
 }
 
-/* Records that the device is lost: from now on, no call of this context reaches the driver, except
- * releases and one wait of each queue with commands in flight. */
-void context_mark_lost(ocl_context *ocl, cl_int code);
+/* Records that the device is lost, as `call`, a literal, showed with `code`: from now on, no call
+ * of this context reaches the driver, except releases and one wait of each queue with commands in
+ * flight. */
+void context_mark_lost(ocl_context *ocl, cl_int code, const char *call);
 /* As cl_check, for a call with objects of this context; records a loss that the code shows. */
 clg_status context_check(ocl_context *ocl, cl_int code, const char *call);
 

@@ -405,4 +405,6 @@ bool ocl_knows_refusals(ocl_context *ocl) { return trial_knows_refusals(ocl); }
 
 bool ocl_has_helper(ocl_context *ocl) { return helper_is_on(ocl); }
 
+uint64_t ocl_max_build_s(const ocl_context *ocl) { return helper_max_build_s(ocl); }
+
 size_t ocl_n_refusals(ocl_context *ocl) { return trial_n_refusals(ocl); }

@@ -102,7 +102,7 @@ static void check_failed_events(ocl_context *ocl, void *user)
         assert_error(status, CLG_ERROR_DEVICE_LOST, "EVENTS_IN_WAIT_LIST");
         assert_int_equal(ocl_context_is_lost(ocl), i == 1);
     }
-    assert_error(ocl_queue_finish(q), CLG_ERROR_DEVICE_LOST, "was lost");
+    assert_error(ocl_queue_finish(q), CLG_ERROR_DEVICE_LOST, "was lost: clFinish failed");
     atomic_store(&ocl->lost_code, CL_SUCCESS);
     assert_ok(ocl_queue_finish(q));
     memset(y, 0, sizeof y);

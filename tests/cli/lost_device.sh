@@ -14,7 +14,8 @@ export CLG_DEVICE=pocl
 any() {
   predict_figures | sed -E -e 's/going on with row [0-9]+/going on with row N/' \
     -e "s/on '[^']*'/on 'DEVICE'/; s/device '[^']*' was/device 'DEVICE' was/" \
-    -e "s/cltool: (error: )?device 'DEVICE' was lost: /cltool: CALL failed on 'DEVICE': /" \
+    -e "s/was lost: cl[A-Za-z]* failed:/was lost: CALL failed:/" \
+    -e "s/cltool: (error: )?device 'DEVICE' was lost: CALL failed:/cltool: CALL failed on 'DEVICE':/" \
     -e "s/(cltool: |error: ).*(clFinish|clWaitForEvents|clEnqueue[A-Za-z]*) failed/\1CALL failed/"
 }
 predict=(predict digits.onnx -i heldout.npy -o out.npy --force --batch 5)

@@ -8,9 +8,9 @@
  * before it fails. CLBlast's calls pass through the layer as well.
  *
  * Tests find the exported functions with dlsym (support/fakes/opencl_lost.h). For a whole process,
- * CLG_LOST=KIND:N:CODE:TIMES:NEXT is read at start: KIND is launches, writes, reads, waits or
- * calls; after a loss the layer counts from 0 to NEXT (N where it is left out), TIMES times in all
- * (1). With CLG_LOST_REPORT set, "lost TIMES, touched N" is printed at the end; with
+ * CLG_LOST=KIND:N:CODE:TIMES:NEXT is read at start: KIND is launches, writes, reads, waits, calls
+ * or kernels; after a loss the layer counts from 0 to NEXT (N where it is left out), TIMES times in
+ * all (1). With CLG_LOST_REPORT set, "lost TIMES, touched N" is printed at the end; with
  * CLG_LOST_TRACE, the names of those calls.
  */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -287,10 +287,10 @@ static void note_command(const void *queue)
 
 /* Defines the wrapper of a function that creates an object of `parent`; `error` is its last
  * parameter. */
-#define MAKER(type, name, parent, mixed, params, args)                                             \
+#define MAKER(kind, type, name, parent, mixed, params, args)                                       \
     static type CL_API_CALL wrap_##name params                                                     \
     {                                                                                              \
-        const cl_int code = check(#name, OPENCL_LOST_CALLS, parent, NULL, mixed);                  \
+        const cl_int code = check(#name, OPENCL_LOST_##kind, parent, NULL, mixed);                 \
         if (code != CL_SUCCESS) {                                                                  \
             if (error) *error = code;                                                              \
             return NULL;                                                                           \
@@ -355,23 +355,23 @@ static cl_context CL_API_CALL wrap_clCreateContext(
 
 /* ---- what is made in a context --------------------------------------------------------------- */
 
-MAKER(cl_command_queue, clCreateCommandQueue, context, CL_INVALID_CONTEXT,
+MAKER(CALLS, cl_command_queue, clCreateCommandQueue, context, CL_INVALID_CONTEXT,
       (cl_context context, cl_device_id device, cl_command_queue_properties properties,
        cl_int *error),
       (context, device, properties, error))
-MAKER(cl_mem, clCreateBuffer, context, CL_OUT_OF_RESOURCES,
+MAKER(CALLS, cl_mem, clCreateBuffer, context, CL_OUT_OF_RESOURCES,
       (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error),
       (context, flags, size, host, error))
-MAKER(cl_program, clCreateProgramWithSource, context, CL_INVALID_CONTEXT,
+MAKER(CALLS, cl_program, clCreateProgramWithSource, context, CL_INVALID_CONTEXT,
       (cl_context context, cl_uint n, const char **strings, const size_t *lengths, cl_int *error),
       (context, n, strings, lengths, error))
-MAKER(cl_program, clCreateProgramWithBinary, context, CL_INVALID_CONTEXT,
+MAKER(CALLS, cl_program, clCreateProgramWithBinary, context, CL_INVALID_CONTEXT,
       (cl_context context, cl_uint n, const cl_device_id *devices, const size_t *lengths,
        const unsigned char **binaries, cl_int *states, cl_int *error),
       (context, n, devices, lengths, binaries, states, error))
-MAKER(cl_event, clCreateUserEvent, context, CL_OUT_OF_RESOURCES,
+MAKER(CALLS, cl_event, clCreateUserEvent, context, CL_OUT_OF_RESOURCES,
       (cl_context context, cl_int *error), (context, error))
-MAKER(cl_kernel, clCreateKernel, program, CL_OUT_OF_RESOURCES,
+MAKER(KERNELS, cl_kernel, clCreateKernel, program, CL_OUT_OF_RESOURCES,
       (cl_program program, const char *name, cl_int *error), (program, name, error))
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -505,7 +505,7 @@ static void report(void) { (void)fprintf(stderr, "lost %ld, touched %ld\n", n_lo
 /* Reads CLG_LOST. */
 static void configure(void)
 {
-    static const char *const kinds[] = {"launches", "writes", "reads", "waits", "calls"};
+    static const char *const kinds[] = {"launches", "writes", "reads", "waits", "calls", "kernels"};
     const char *text = getenv("CLG_LOST");
     char kind[16];
     long n, code = CL_OUT_OF_RESOURCES, times = 1, next_n = -1;

@@ -110,8 +110,12 @@ class LoadedModel:
         return shapes
 
     def _prepare(self, progress: Callable[..., bool]) -> None:
-        """Compiles and self-tests kernels, and runs once, with one row and with a full batch."""
-        sizes = [1, self._options.max_batch] if self.rule else [1]
+        """Compiles and self-tests kernels, and runs once, with one row and with a full batch.
+
+        With --prepare-only for each number of rows: some have other kernels than both.
+        """
+        largest = self._options.max_batch if self.rule else 1
+        sizes = range(1, largest + 1) if self._options.prepare_only else sorted({1, largest})
         for session in self._sessions:
             for rows in sizes:
                 shapes = self._shapes(rows)
@@ -122,7 +126,7 @@ class LoadedModel:
                         f"{e.message} (while preparing for {shapes})", e.status,
                         e.hint or "--shape NAME=DIMS gives the shape of requests",
                     ) from e  # fmt: skip
-        self._memory = self._sessions[0].memory(self._shapes(sizes[-1]))
+        self._memory = self._sessions[0].memory(self._shapes(largest))
 
     def _start(self, n_instances: int) -> None:
         """Starts the threads of each session."""

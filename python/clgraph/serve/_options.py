@@ -122,7 +122,8 @@ def parse(arguments: Sequence[str]) -> Options:
     option("--model-control", "models are loaded and unloaded by requests", action="store_true")
     option("--drain-s", "time between not being ready and the end of listening", type=time)
     option("--grace-s", "time for requests in progress when the server stops", type=count)
-    option("--prepare-only", "load, compile, test, and end: fills the cache", action="store_true")
+    option("--prepare-only", "load, compile for all numbers of rows, test, end: fills the cache",
+           action="store_true")  # fmt: skip
     option("--log-level", "JSON lines on stderr", choices=["debug", "info", "warning", "error"])
     found = vars(parser.parse_args(arguments))
     found["shapes"], found["memory"] = dict(found["shapes"]), dict(found["memory"])

@@ -107,6 +107,11 @@ bool helper_is_on(ocl_context *ocl)
     return is_on;
 }
 
+uint64_t helper_max_build_s(const ocl_context *ocl)
+{
+    return (uint64_t)HELPER_BLAS_LIMITS * (ocl->helpers ? ocl->helpers->limit_s : HELPER_LIMIT_S);
+}
+
 size_t helper_n_parallel(void)
 {
     const size_t n = thread_n_processors();

@@ -24,6 +24,8 @@ clg_status helper_pool_create(const ocl_context_options *options, helper_pool **
 void helper_pool_free(helper_pool *pool); /* accepts NULL; ends the helpers */
 /* Returns whether requests can be served; false once the pool is switched off. */
 bool helper_is_on(ocl_context *ocl);
+/* Returns the seconds that the longest build may take, CLBlast's; also where no helper is used. */
+uint64_t helper_max_build_s(const ocl_context *ocl);
 /* Returns how many requests can be served concurrently. */
 size_t helper_n_parallel(void);
 /* Executes the request in a helper; callable from any thread, waits until a helper is free. The

@@ -42,6 +42,9 @@ typedef struct helper_launch {
 #define HELPER_NO_ARG (-1)
 /* Maximum of n_limits. */
 #define HELPER_MAX_LIMITS 64
+/* n_limits of a program of CLBlast, which has about 20 kernels and takes as long to compile as
+ * several of this library's. */
+#define HELPER_BLAS_LIMITS 5
 
 /* A request: build a program, create its kernel and launch it; or, with has_gemm, compute a GEMM
  * with CLBlast, which compiles its own kernels. Pointers are borrowed. */

@@ -39,9 +39,6 @@
 /* Batch size and offsets of a trial, where its class has them. */
 #define TRIAL_BATCH 2
 #define TRIAL_OFFSET 64
-/* Time limit of a trial, as a multiple of the limit of one program: a program of CLBlast has about
- * 20 kernels and takes as long to compile as several of this library's. */
-#define N_LIMITS 5
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
@@ -184,7 +181,7 @@ static clg_status try_call(ocl_context *ocl, const ocl_gemm *g, int64_t i,
                            process_keep_waiting keep_waiting, void *user)
 {
     const bool batched = blas_is_batched(g);
-    helper_request request = {.n_limits = N_LIMITS,
+    helper_request request = {.n_limits = HELPER_BLAS_LIMITS,
                               .content_arg = HELPER_NO_ARG,
                               .has_gemm = true,
                               .blas = ocl_blas_identity()};

@@ -54,7 +54,7 @@ typedef struct spin_trial {
 /* The kernel that keeps a thread of the driver awake between runs (spin_wait.c). */
 typedef struct queue_spin {
     spin_state state;
-    uint32_t n_runs;  /* since wants_steps is set */
+    uint32_t n_runs;  /* since wants_steps is set; SPIN_STEPS_BUILD_AFTER in a preparation */
     bool wants_steps; /* ocl_queue_keeps_awake was called */
     spin_trial trial;
     uint32_t n_quick;                    /* runs in a row that followed the one before quickly */

@@ -71,7 +71,7 @@ static clg_status finish_all(ocl_queue *q)
     const clg_status finished = queue_drain(ocl, q->handle);
     const clg_status status = overlapping != CLG_OK ? overlapping : finished;
     if (status == CLG_ERROR_DEVICE_LOST && !q->waits_for_others && !q->is_callers)
-        context_mark_lost(ocl, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        context_mark_lost(ocl, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "clFinish");
     return status == CLG_OK ? ocl_context_require(ocl) : status;
 }
 
@@ -117,11 +117,18 @@ bool ocl_queue_probe(ocl_queue *q)
     ocl_context *ocl = q->context;
     cl_event event = NULL;
     if (ocl_context_is_lost(ocl)) return false;
+    const char *call = "clEnqueueMarkerWithWaitList";
     cl_int code = cl.EnqueueMarkerWithWaitList(q->handle, 0, NULL, &event);
-    if (code == CL_SUCCESS) code = cl.WaitForEvents(1, &event);
+    if (code == CL_SUCCESS) {
+        call = "clWaitForEvents";
+        code = cl.WaitForEvents(1, &event);
+    }
     if (event) (void)cl.ReleaseEvent(event);
-    if (code == CL_SUCCESS) code = cl.Finish(q->handle);
-    if (code != CL_SUCCESS) context_mark_lost(ocl, code);
+    if (code == CL_SUCCESS) {
+        call = "clFinish";
+        code = cl.Finish(q->handle);
+    }
+    if (code != CL_SUCCESS) context_mark_lost(ocl, code, call);
     return code == CL_SUCCESS;
 }
 

@@ -47,7 +47,7 @@ static bool is_time(queue_spin *s)
 {
     if (s->wants_steps && s->n_runs < SPIN_STEPS_BUILD_AFTER) s->n_runs++;
     const bool for_steps = s->n_runs == SPIN_STEPS_BUILD_AFTER;
-    if (s->state == SPIN_READY) return for_steps && !s->between;
+    if (s->state == SPIN_READY) return for_steps && s->wants_steps && !s->between;
     return s->state == SPIN_UNKNOWN && (for_steps || s->n_quick >= SPIN_BUILD_AFTER);
 }
 
@@ -66,4 +66,10 @@ void ocl_queue_run_ended(ocl_queue *q)
     if (status == CLG_OK) spin_list_add(s);
     s->state = status == CLG_OK ? SPIN_READY : SPIN_OFF;
     (void)error_restore(&callers_error);
+}
+
+void ocl_queue_prepared(ocl_queue *q)
+{
+    q->spin.n_runs = SPIN_STEPS_BUILD_AFTER;
+    ocl_queue_run_ended(q);
 }

@@ -41,8 +41,11 @@ typedef struct multi_part {
     multi_piece *piece; /* being computed; NULL: none */
     bool is_lost;       /* until its context was recovered */
     bool has_hung;      /* computes a piece that the run gave up; is_lost too */
-    atomic_int phase;   /* of its thread: LIMIT_COMPILE or LIMIT_RUN */
-    uint64_t waited_ns; /* for the piece, in LIMIT_RUN */
+    limit_watch watch;  /* of its thread */
+    limit_phase phase;  /* at the last look at the thread, as n_checks */
+    unsigned n_checks;  /* of cancellation */
+    uint64_t waited_ns; /* for the device: since the piece came, or the phase changed */
+    uint64_t build_ms;  /* that the longest build may take */
     double guess;       /* of the speed, before one is measured; comparable with other guesses */
     double rows_per_s;  /* measured; 0: not yet */
     int64_t warm_rows;  /* the last run's; the first run of a size is not measured, as it plans */

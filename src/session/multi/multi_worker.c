@@ -90,8 +90,12 @@ static clg_status call(multi_part *part, multi_piece *piece)
 {
     clg_session *s = part->session;
     CLG_TRY(session_renew(s)); /* copies are made in its context */
-    for (size_t at = 0; at < piece->n_inputs; at++)
-        if (piece->residents[at]) CLG_TRY(use_copy(part, piece, at));
+    const limit_phase phase = limits_set_phase(LIMIT_RUN);
+    clg_status status = CLG_OK;
+    for (size_t at = 0; at < piece->n_inputs && status == CLG_OK; at++)
+        if (piece->residents[at]) status = use_copy(part, piece, at);
+    (void)limits_set_phase(phase);
+    CLG_TRY(status);
     return session_call(s, piece->inputs, piece->n_inputs, piece->outputs, piece->n_outputs);
 }
 
@@ -124,7 +128,7 @@ static void *work(void *argument)
 {
     multi_part *part = argument;
     multi_session *m = part->owner;
-    limits_watch(&part->phase);
+    limits_watch(&part->watch);
     mutex_lock(&m->lock);
     while (!part->stops) {
         if (!part->piece) {
@@ -162,7 +166,8 @@ clg_status multi_start(multi_session *m, multi_piece *piece)
     part->has_thread = true;
     part->piece = multi_piece_retain(piece);
     part->waited_ns = 0;
-    atomic_store(&part->phase, LIMIT_COMPILE);
+    part->build_ms = 1000 * ocl_max_build_s(part->session->exec->context->ocl);
+    atomic_store(&part->watch.phase, LIMIT_COMPILE);
     condition_broadcast(&m->changed);
     mutex_unlock(&m->lock);
     return CLG_OK;
@@ -175,22 +180,39 @@ static size_t n_busy(const multi_session *m)
     return n;
 }
 
-/* Adds the time since the last look to that which busy parts have spent in their device; gives up
- * on those that have spent too much. Planning and compiling do not count: they have other
- * limits. Call with the lock held. */
+/* Returns for how long a device may not answer. While it plans and compiles, that is longer by the
+ * time which the longest single build may take, CLBlast's. */
+static uint64_t patience_ms(const multi_part *part)
+{
+    return part->owner->hang_ms + (part->phase == LIMIT_RUN ? 0 : part->build_ms);
+}
+
+/* Adds the time since the last look to that for which the part has waited for its device: all of a
+ * run; while planning and compiling, that since the thread's last check of cancellation. */
+static void look(multi_part *part, uint64_t elapsed_ns)
+{
+    const limit_phase phase = (limit_phase)atomic_load(&part->watch.phase);
+    const unsigned n_checks = atomic_load(&part->watch.n_checks);
+    const bool goes_on = phase != LIMIT_RUN && n_checks != part->n_checks;
+    part->waited_ns = goes_on || phase != part->phase ? 0 : part->waited_ns + elapsed_ns;
+    part->phase = phase;
+    part->n_checks = n_checks;
+}
+
+/* Looks at busy parts; gives up on those that have waited too long. Call with the lock held. */
 static void watch(multi_session *m, uint64_t elapsed_ns)
 {
     for (size_t i = 0; i < m->n_parts; i++) {
         multi_part *part = &m->parts[i];
         if (!part->piece || part->has_hung) continue;
-        const bool is_in_device = atomic_load(&part->phase) == LIMIT_RUN;
-        part->waited_ns = is_in_device ? part->waited_ns + elapsed_ns : 0;
-        if (part->waited_ns < (uint64_t)m->hang_ms * 1000000) continue;
+        look(part, elapsed_ns);
+        const uint64_t waited_ms = part->waited_ns / 1000000;
+        if (waited_ms < patience_ms(part)) continue;
         part->has_hung = part->is_lost = true;
         log_write(CLG_LOG_WARNING,
-                  "device %s does not answer for %u ms, and counts as lost: the others compute its "
-                  "rows",
-                  part->session->owner->info->selector, (unsigned)m->hang_ms);
+                  "device %s does not answer for %llu ms, and counts as lost: the others compute "
+                  "its rows",
+                  part->session->owner->info->selector, (unsigned long long)waited_ms);
     }
 }
 

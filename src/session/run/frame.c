@@ -267,6 +267,7 @@ static clg_status make_kernel(frame *f, frame_segment *prepared, size_t i, hash_
 static clg_status make_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
+    const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     hash_map made = {0};
     clg_status status = CLG_OK;
     for (size_t i = 0; i < segment->n_steps && status == CLG_OK; i++) {
@@ -278,6 +279,7 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
             (void)frame_prefix_node(f, s, status);
     }
     hash_map_deinit(&made);
+    (void)limits_set_phase(phase);
     return status;
 }
 

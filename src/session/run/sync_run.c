@@ -401,7 +401,10 @@ static clg_status run_repeatedly(clg_session *s, run_mode mode)
         exec_forget_plans(s->exec);
         status = try_run(s, mode);
     }
-    if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_save(ocl);
+    if (status == CLG_OK && mode == RUN_ON_ZEROS) {
+        ocl_queue_prepared(s->frame->queue);
+        ocl_programs_save(ocl);
+    }
     if (status == CLG_OK && mode == RUN_FOR_REAL) {
         ocl_queue_run_ended(s->frame->queue);
         ocl_programs_save_when_settled(ocl);

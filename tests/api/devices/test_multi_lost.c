@@ -9,8 +9,10 @@
 #include "support/fixtures/build_session.h"
 #include "support/fixtures/multi/lost_devices.h"
 #include "support/fixtures/multi/multi_model.h"
+#include "support/fixtures/ocl_platforms.h"
 #include "support/literals.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
@@ -20,19 +22,24 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N = 24, HANG_MS = 3000 };
+enum { N = 24, HANG_MS = 3000, COMPILE_LIMIT_S = 2 };
 
 TEST_GROUP(open_lost_devices, close_lost_devices)
 
-static clg_session *open_multi(uint32_t hang_ms)
+static clg_session *open_multi_on(clg_context **contexts, size_t n, uint32_t hang_ms)
 {
     clg_session *s;
     clg_multi_options options = CLG_MULTI_OPTIONS_INIT;
     clg_model *m = multi_model();
     options.hang_ms = hang_ms;
-    assert_ok(clg_session_create_multi(lost_contexts, LOST_DEVICES, m, NULL, &options, &s));
+    assert_ok(clg_session_create_multi(contexts, n, m, NULL, &options, &s));
     clg_model_free(m);
     return s;
+}
+
+static clg_session *open_multi(uint32_t hang_ms)
+{
+    return open_multi_on(lost_contexts, LOST_DEVICES, hang_ms);
 }
 
 static size_t n_lost_parts(clg_session *s)
@@ -109,18 +116,16 @@ TEST(multi_lost__one_after_the_other)
 
 /* ---- devices that hang ----------------------------------------------------------------------- */
 
-/* The device hangs in a call before its first launch: PoCL before version 4 runs a new launch only
- * while no other queue has one in flight (decision 15), which a device that hangs in the middle
- * prevents. */
-TEST(multi_lost__that_hangs)
+/* Lets a device hang in the first call of a kind of a run, which comes before its first launch:
+ * PoCL before version 4 runs a new launch only while no other queue has one in flight (decision
+ * 15), which a device that hangs in the middle prevents. Returns the run's time. */
+static uint64_t run_that_hangs(clg_session *s, opencl_lost_kind kind)
 {
-    clg_session *s = open_multi(HANG_MS);
-    multi_set(s, 0, N);
-    for (int run = 0; run < 3; run++) assert_ok(clg_session_run(s));
-    expect_right(s);
     n_loss_warnings = 0;
-    lost.arm(OPENCL_LOST_CALLS, 0, OPENCL_LOST_STALL);
+    lost.arm(kind, 0, OPENCL_LOST_STALL);
+    const uint64_t since_ns = time_now_ns();
     assert_ok(clg_session_run(s));
+    const uint64_t time_ns = time_now_ns() - since_ns;
     assert_true(lost.has_fired());
     expect_right(s);
     assert_int_equal(n_lost_parts(s), 1);
@@ -133,7 +138,38 @@ TEST(multi_lost__that_hangs)
         assert_ok(clg_session_run(s));
         expect_right(s);
     }
+    return time_ns;
+}
+
+/* The first call copies w, which is set anew, to the device. */
+TEST(multi_lost__that_hangs)
+{
+    clg_session *s = open_multi(HANG_MS);
+    multi_set(s, 0, N);
+    for (int run = 0; run < 3; run++) assert_ok(clg_session_run(s));
+    expect_right(s);
+    multi_set(s, 0, N);
+    assert_true(run_that_hangs(s, OPENCL_LOST_CALLS) >= HANG_MS * UINT64_C(1000000));
     clg_session_free(s);
+}
+
+/* A run of another size is planned and creates kernels, which may take longer. */
+TEST(multi_lost__that_hangs_while_it_plans)
+{
+    clg_context *contexts[2];
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    options.cache_dir = "";
+    options.compile_limit_s = COMPILE_LIMIT_S;
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(clg_context_create(ocl_platforms_test_device(), &options, &contexts[i]));
+    clg_session *s = open_multi_on(contexts, 2, HANG_MS);
+    multi_set(s, 0, 2 * N);
+    assert_ok(clg_session_run(s));
+    multi_set_rows(s, 0, N);
+    assert_true(run_that_hangs(s, OPENCL_LOST_KERNELS) >=
+                (HANG_MS + 5 * COMPILE_LIMIT_S * UINT64_C(1000)) * UINT64_C(1000000));
+    clg_session_free(s);
+    for (size_t i = 0; i < 2; i++) clg_context_free(contexts[i]);
 }
 
 /* The thread that hangs in the driver frees what it uses when it comes back. */
@@ -143,6 +179,7 @@ TEST(multi_lost__that_hangs_longer_than_the_session_lives)
     const size_t n_live = memory_n_live();
     multi_set(s, 0, N);
     assert_ok(clg_session_run(s));
+    multi_set(s, 0, N);
     lost.arm(OPENCL_LOST_CALLS, 0, OPENCL_LOST_STALL);
     assert_ok(clg_session_run(s));
     assert_true(lost.has_fired());

@@ -83,12 +83,14 @@ static clg_status run_into(clg_session *s, int rows, float (*out)[COLUMNS])
 
 static clg_status run(clg_session *s) { return run_into(s, ROWS, y); }
 
-static uint64_t n_spins(const clg_context *context)
+static ocl_counters counters_of(const clg_context *context)
 {
     ocl_counters counters;
     ocl_context_counters(context->current->ocl, &counters);
-    return counters.step_spins;
+    return counters;
 }
+
+static uint64_t n_spins(const clg_context *context) { return counters_of(context).step_spins; }
 
 static bool gains(const clg_context *context)
 {
@@ -112,6 +114,24 @@ TEST(launches__are_accompanied_where_it_gains)
         clg_session_free(s);
         clg_context_free(context);
     }
+}
+
+/* A preparation builds the kernel, too: no run after it compiles anything. */
+TEST(launches__are_accompanied_soon_after_a_preparation)
+{
+    ocl_spin_use(OCL_SPIN_ALWAYS);
+    clg_context *context = ocl_platforms_open_stored();
+    clg_session *s = open_session(context);
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), x));
+    assert_ok(clg_session_prepare(s, NULL, NULL));
+    const ocl_counters before = counters_of(context);
+    for (int i = 0; i < N_BEFORE; i++) assert_ok(run(s));
+    assert_true(n_spins(context) > 0 || !gains(context));
+    for (int i = 0; i < N_AFTER; i++) assert_ok(run(s));
+    assert_int_equal(counters_of(context).programs_compiled, before.programs_compiled);
+    assert_int_equal(counters_of(context).programs_loaded, before.programs_loaded);
+    clg_session_free(s);
+    clg_context_free(context);
 }
 
 TEST(launches__are_not_accompanied_while_another_queue_works)

@@ -12,9 +12,10 @@
 typedef enum opencl_lost_kind {
     OPENCL_LOST_LAUNCHES,
     OPENCL_LOST_WRITES,
-    OPENCL_LOST_READS, /* clEnqueueReadBuffer, clEnqueueMapBuffer */
-    OPENCL_LOST_WAITS, /* clFinish, clWaitForEvents: what was enqueued is lost unseen */
-    OPENCL_LOST_CALLS, /* all calls with objects, and those that create them */
+    OPENCL_LOST_READS,   /* clEnqueueReadBuffer, clEnqueueMapBuffer */
+    OPENCL_LOST_WAITS,   /* clFinish, clWaitForEvents: what was enqueued is lost unseen */
+    OPENCL_LOST_CALLS,   /* all calls with objects, and those that create them */
+    OPENCL_LOST_KERNELS, /* clCreateKernel */
     OPENCL_LOST_KINDS
 } opencl_lost_kind;
 

@@ -137,3 +137,26 @@ TEST(limit_clock__threads_that_adopt_the_scope_obey_it)
     }
     assert_int_equal(limits_leave(&s, CLG_ERROR_CANCELLED), CLG_ERROR_LIMIT);
 }
+
+TEST(limit_clock__who_watches_a_thread_sees_its_phase_and_its_checks)
+{
+    limits_scope s;
+    limit_watch w;
+    atomic_init(&w.phase, LIMIT_RUN);
+    atomic_init(&w.n_checks, 0);
+    limits_watch(&w);
+    limits_enter(&s, NULL, NULL, LIMIT_COMPILE);
+    assert_int_equal(atomic_load(&w.phase), LIMIT_COMPILE);
+    assert_ok(cancel_check("planning"));
+    assert_int_equal(atomic_load(&w.n_checks), 1);
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, check, &s.scope), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(atomic_load(&w.n_checks), 2);
+    assert_int_equal(limits_set_phase(LIMIT_RUN), LIMIT_COMPILE);
+    assert_int_equal(atomic_load(&w.phase), LIMIT_RUN);
+    assert_ok(limits_leave(&s, CLG_OK));
+    limits_watch(NULL);
+    assert_ok(cancel_check("planning"));
+    assert_int_equal(atomic_load(&w.n_checks), 2);
+}
