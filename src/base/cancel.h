@@ -108,9 +108,9 @@ clg_status limits_leave(const limits_scope *s, clg_status status);
 /* Sets the phase of the innermost clock; returns the one before. Call while no other thread has
  * adopted the scope. */
 limit_phase limits_set_phase(limit_phase phase);
-/* Tells other threads what this one does in limits_scopes that it enters from now on: its phases
- * are stored to w->phase, which the caller has set; checks by threads that adopt these scopes count
- * in w->n_checks, too. NULL ends that. */
+/* Reports what this thread does in limits_scopes that it enters from now on: its phases are stored
+ * to w->phase, which the caller has set; checks by threads that adopt these scopes count in
+ * w->n_checks, too. NULL ends that. */
 void limits_watch(limit_watch *w);
 /* For tests: sets the function that clocks read; NULL: time_now_ns. */
 void limits_set_clock(uint64_t (*now_ns)(void));

@@ -141,7 +141,7 @@ static uint64_t run_that_hangs(clg_session *s, opencl_lost_kind kind)
     return time_ns;
 }
 
-/* The first call copies w, which is set anew, to the device. */
+/* The first call copies w, which is set again, to the device. */
 TEST(multi_lost__that_hangs)
 {
     clg_session *s = open_multi(HANG_MS);
