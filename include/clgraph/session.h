@@ -86,9 +86,9 @@ CLG_API clg_precision clg_session_precision(const clg_session *session);
  * clg_session_clone and clg_session_wait. */
 
 /* Prepares a session for inputs of the shapes that are set (clg_session_set_input_shape, or
- * values), so that runs compile nothing: plans, compiles, and runs once on zeros. Shapes not set
- * are the declared ones, with free dimensions 1. progress may be NULL. Discards the outputs of the
- * last run. Errors: those of clg_session_create and SHAPE. */
+ * values), so that runs with these compile nothing: plans, compiles, and runs once on zeros. Shapes
+ * not set are the declared ones, with free dimensions 1. progress may be NULL. Discards the outputs
+ * of the last run. Errors: those of clg_session_create and SHAPE. */
 CLG_API CLG_MUST_USE clg_status clg_session_prepare(clg_session *session,
                                                     clg_progress_callback progress, void *user);
 /* Sets the shape of an input for clg_session_prepare, clg_session_memory and plans; a value set

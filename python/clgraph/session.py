@@ -412,7 +412,7 @@ class InferenceSession:
         shapes: Optional[Mapping[str, Sequence[int]]] = None,
         progress: Optional[Callable[[str, int, int], Optional[bool]]] = None,
     ) -> None:
-        """Plans and compiles for shapes ({input: shape}): runs then compile nothing."""
+        """Plans and compiles for shapes ({input: shape}): their runs then compile nothing."""
         state = Progress(progress)
 
         def work(pointer: int) -> None:

@@ -244,7 +244,7 @@ class session : public handle<clg_session, clg_session_free>
         return detail::check(
             clg_session_set_input_shape(get(), name.c_str(), dims.size(), dims.data()));
     }
-    /* Plans, compiles and runs once on zeros, so that runs compile nothing. */
+    /* Plans, compiles and runs once on zeros, so that runs of these shapes compile nothing. */
     result<void> try_prepare(const progress_callback &progress = {})
     {
         detail::progress_call call(progress);

@@ -70,6 +70,7 @@ void ocl_queue_run_ended(ocl_queue *q)
 
 void ocl_queue_prepared(ocl_queue *q)
 {
+    if (!q->stays_awake && !q->spin.wants_steps) return; /* no run would use it */
     q->spin.n_runs = SPIN_STEPS_BUILD_AFTER;
     ocl_queue_run_ended(q);
 }

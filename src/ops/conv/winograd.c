@@ -56,7 +56,7 @@ static const struct {
 
 /* Convolutions with fewer multiply-adds a run are computed directly: Winograd's algorithm would
  * save some microseconds of it, and its two programs take 0.2 s to compile. */
-#define MIN_MACS (double)(1 << 21)
+#define MIN_MACS ((double)(1 << 21))
 
 /* F(side x side, taps x taps), with lengths along an axis. With a space-to-depth transform, `taps`
  * is half of the window, and its four phases are channels; winograd_polyphase_2x2 adds the phases,

@@ -45,7 +45,7 @@ typedef struct multi_part {
     limit_phase phase;  /* at the last look at the thread, as n_checks */
     unsigned n_checks;  /* of cancellation */
     uint64_t waited_ns; /* for the device: since the piece came, or the phase changed */
-    uint64_t build_ms;  /* that the longest build may take */
+    uint64_t build_ms;  /* of the longest build; kept, as the thread may change its context */
     double guess;       /* of the speed, before one is measured; comparable with other guesses */
     double rows_per_s;  /* measured; 0: not yet */
     int64_t warm_rows;  /* the last run's; the first run of a size is not measured, as it plans */
