@@ -23,11 +23,12 @@ import time
 from ._capi import CLG_ERROR_CANCELLED
 from ._library import lib
 
-_main = threading.main_thread()
+_get_ident = threading.get_ident
+_main_ident = threading.main_thread().ident
 
 
 def on_main_thread():
-    return threading.get_ident() == _main.ident
+    return _get_ident() == _main_ident
 
 
 def waiting(work, cancel=None):
@@ -110,33 +111,34 @@ _watcher = None
 
 
 def _forget_watcher():
-    global _watcher
-    _watcher = None  # threads do not survive fork()
+    global _watcher, _main_ident
+    _watcher = None  # threads do not survive fork(), but for the one that calls it
+    _main_ident = _get_ident()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_watcher)
 
 
-def guarded(call, pointer, *arguments, cancel=lib.clg_session_cancel):
-    """Returns call(pointer, *arguments), which `cancel` ends, as SIGINT then does.
+def guarded(call, arguments, cancel=lib.clg_session_cancel):
+    """Returns call(*arguments), which cancel(arguments[0]) ends, as SIGINT then does.
 
     Of the main thread only.
     """
     global _watcher
     if _watcher is None:
         if not callable(signal.getsignal(signal.SIGINT)):
-            return call(pointer, *arguments)
+            return call(*arguments)
         _watcher = _Watcher()
     watcher = _watcher
     if watcher.running is not None:  # a signal handler that runs a model during a run
-        return call(pointer, *arguments)
+        return call(*arguments)
     while True:
         watcher.fired = False
         watcher.previous = signal.set_wakeup_fd(watcher.fd, warn_on_full_buffer=False)
-        watcher.running = (pointer, cancel)
+        watcher.running = (arguments[0], cancel)
         try:
-            status = call(pointer, *arguments)
+            status = call(*arguments)
         finally:
             with watcher.lock:
                 watcher.running = None

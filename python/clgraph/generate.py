@@ -128,11 +128,11 @@ class Generator:
 
     def _run(self, function: Any, *arguments: Any) -> None:
         """Calls a function of the generator; Ctrl-C ends it."""
-        pointer = self._handle.pointer
+        arguments = (self._handle.pointer, *arguments)
         if on_main_thread():
-            check(guarded(function, pointer, *arguments, cancel=lib.clg_generator_cancel))
+            check(guarded(function, arguments, lib.clg_generator_cancel))
         else:
-            check(function(pointer, *arguments))
+            check(function(*arguments))
 
     def set_sampling(
         self,

@@ -254,11 +254,11 @@ class Trainer:
 
     def _run(self, function: Any, *arguments: Any) -> None:
         """Calls a function of the trainer; Ctrl-C ends it."""
-        pointer = self._handle.pointer
+        arguments = (self._handle.pointer, *arguments)
         if on_main_thread():
-            check(guarded(function, pointer, *arguments, cancel=lib.clg_trainer_cancel))
+            check(guarded(function, arguments, lib.clg_trainer_cancel))
         else:
-            check(function(pointer, *arguments))
+            check(function(*arguments))
 
     def step(self, feed: Mapping[str, Any]) -> StepStats:
         """Computes the gradients of a batch, {input: array}, and updates the parameters.
