@@ -135,7 +135,7 @@ def guarded(call, arguments, cancel=lib.clg_session_cancel):
         return call(*arguments)
     while True:
         watcher.fired = False
-        watcher.previous = signal.set_wakeup_fd(watcher.fd, warn_on_full_buffer=False)
+        watcher.previous = signal.set_wakeup_fd(watcher.fd)
         watcher.running = (arguments[0], cancel)
         try:
             status = call(*arguments)
