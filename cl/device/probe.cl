@@ -23,7 +23,8 @@
 //            12  built-in functions of several kinds, as common/builtins.clh declares them: y[i] =
 //                x[i] and whole numbers
 //            13  8 in even elements, 9 in odd ones
-//   P_VEC    lanes of the vectors of 8, 9 and 13; not used by the others
+//            14  registers of P_VEC floats: y[i] = x[i]
+//   P_VEC    lanes of the vectors of 8, 9, 13 and 14; 1 for the others
 // x, y: 32 floats each. NDRange: one work-group of 32 work-items.
 //
 // 4, 5, 10 and 11 use dot4() of common/dot4.clh. 3, 8, 9 and 13 have no @variant line, so that
@@ -32,8 +33,8 @@
 //
 // @probe
 // @ptx dp4a.s32.s32 P_PROBE=5
-// @variant P_PROBE=1 P_VEC=16
-// @variant P_PROBE=2 P_VEC=16
+// @variant P_PROBE=1 P_VEC=1
+// @variant P_PROBE=2 P_VEC=1
 // @only tgllp dg2 pvc
 // @variant P_PROBE=4 P_VEC=1
 // @only nvidia
@@ -46,6 +47,7 @@
 // @only gfx1100
 // @variant P_PROBE=11 P_VEC=1
 // @variant P_PROBE=12 P_VEC=1
+// @variant P_PROBE=14 P_VEC=4
 
 #if P_PROBE == 1
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -131,6 +133,10 @@ static inline float dot_of_shorts(const int i)
     const vint sum = DOT_SHORTS(s, u, (vint)5);
     return (float)LANE(sum, const int, i % P_VEC);
 }
+#elif P_PROBE == 14 && (defined(__x86_64__) || defined(__i386__))
+#if P_VEC == 16 ? !defined(__AVX512F__) : P_VEC == 8 && !defined(__AVX__)
+#error "the compiler's target has no registers of P_VEC floats"
+#endif
 #elif P_PROBE >= 4 && P_PROBE <= 11
 #define P_DOT (P_PROBE >= 10 ? P_PROBE - 7 : P_PROBE - 3)
 #include "common/dot4.clh"
@@ -179,6 +185,8 @@ __kernel void probe(__global const float *x, __global float *y)
     shared[i] = fma(sqrt(x[i] * x[i]), 2.0f, floor(1.5f)) + fmin(x[i], 3.0f);
     barrier(CLK_LOCAL_MEM_FENCE);
     y[i] = shared[31 - i] + (float)max(i, 7) + clamp(v.s3, 4.0f, 16.0f) + (float)convert_int(x[i]);
+#elif P_PROBE == 14
+    y[i] = x[i];
 #else
     const int a = (i & 255) | 255 << 8 | 2 << 16 | 3 << 24;
     const int b = 1 | (i & 255) << 8 | 253 << 16 | 4 << 24;

@@ -40,6 +40,7 @@ typedef enum probe {
     PROBE_DOT_AMD_MIXED,
     PROBE_BUILTINS,
     PROBE_DOT_VECTORS, /* both kinds of vectors of dot products, by one program */
+    PROBE_REGISTERS,
     PROBE_END
 } probe;
 
@@ -72,6 +73,8 @@ static const probe_row probes[PROBE_END] = {
     [PROBE_BUILTINS] = {"built-in functions by our declarations", NULL, PLATFORM_OTHER, true, false,
                         true},
     [PROBE_DOT_VECTORS] = {"vectors of dot products", NULL, PLATFORM_POCL, false, false, true},
+    [PROBE_REGISTERS] = {"registers of as many floats as it reports", NULL, PLATFORM_POCL, true,
+                         false, false},
 };
 
 /* Returns whether drivers of this family list all extensions that they support. */
@@ -164,18 +167,10 @@ static void clear(stage *s)
     ocl_buffer_free(s->y);
 }
 
-/* Returns the number of vector lanes of the GEMM kernels for CPUs (SIMD class). */
-static int vector_lanes(const ocl_context *ocl)
-{
-    const uint32_t lanes = context_caps(ocl)->vector_width;
-    return lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
-}
-
-static clg_status write_source(const ocl_context *ocl, probe which, strbuf *out_source)
+static clg_status write_source(probe which, int lanes, strbuf *out_source)
 {
     char prelude[64];
-    snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n#define P_VEC %d\n", (int)which,
-             vector_lanes(ocl));
+    snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n#define P_VEC %d\n", (int)which, lanes);
     const kernel_ref ref = {.source = "probe", .entry = "probe", .prelude = prelude};
     return program_text(&ref, out_source);
 }
@@ -256,13 +251,13 @@ static clg_status compute_in_helper(ocl_context *ocl, const strbuf *source, floa
     return status;
 }
 
-/* Runs a probe; y holds its input, then its results. *out_sure: whether the result may be cached,
- * since any other process would get the same. */
-static clg_status compute(ocl_context *ocl, probe which, float *y, bool *out_sure)
+/* Runs a probe with vectors of `lanes` floats; y holds its input, then its results. *out_sure:
+ * whether the result may be cached, since any other process would get the same. */
+static clg_status compute(ocl_context *ocl, probe which, int lanes, float *y, bool *out_sure)
 {
     strbuf source;
     helper_outcome outcome = HELPER_UNABLE;
-    CLG_TRY(write_source(ocl, which, &source));
+    CLG_TRY(write_source(which, lanes, &source));
     clg_status status = CLG_OK;
     if (helper_is_on(ocl)) status = compute_in_helper(ocl, &source, y, &outcome);
     const bool is_here = outcome == HELPER_UNABLE && !probes[which].kills_compilers;
@@ -305,14 +300,19 @@ typedef struct finding {
     bool proved, sure; /* sure: see compute */
 } finding;
 
-/* Finds out whether the probe's results are right. Returns an error only for failures that are
- * unrelated to the capability. */
-static clg_status prove(ocl_context *ocl, probe which, finding *out)
+typedef struct findings {
+    finding of[PROBE_END];
+    int lanes; /* of vectors: see prove_vectors */
+} findings;
+
+/* Finds out whether the probe's results are right. lanes: of its vectors, 1 if it has none. Returns
+ * an error only for failures that are unrelated to the capability. */
+static clg_status prove(ocl_context *ocl, probe which, int lanes, finding *out)
 {
     float y[N_VALUES];
     *out = (finding){false, false};
     fill_input(which, y);
-    const clg_status status = compute(ocl, which, y, &out->sure);
+    const clg_status status = compute(ocl, which, lanes, y, &out->sure);
     out->proved = status == CLG_OK && is_right(which, y, 0, 1);
     report(ocl, which, out->proved, status);
     return is_lack(status) ? CLG_OK : status;
@@ -320,24 +320,43 @@ static clg_status prove(ocl_context *ocl, probe which, finding *out)
 
 /* As prove, for dot products of bytes and of shorts: both by one program, since each costs a
  * compilation, or each by its own if that one cannot be compiled. */
-static clg_status prove_dot_vectors(ocl_context *ocl, finding findings[PROBE_END])
+static clg_status prove_dot_vectors(ocl_context *ocl, int lanes, finding findings[PROBE_END])
 {
     static const probe kinds[] = {PROBE_DOT_BYTES, PROBE_DOT_SHORTS};
     float y[N_VALUES];
     bool sure;
     fill_input(PROBE_DOT_VECTORS, y);
-    const clg_status status = compute(ocl, PROBE_DOT_VECTORS, y, &sure);
+    const clg_status status = compute(ocl, PROBE_DOT_VECTORS, lanes, y, &sure);
     if (status != CLG_OK && !is_lack(status)) return status;
     if (status != CLG_OK) report(ocl, PROBE_DOT_VECTORS, false, status);
     for (int k = 0; k < 2; k++) {
         finding *f = &findings[kinds[k]];
         if (status != CLG_OK) {
-            CLG_TRY(prove(ocl, kinds[k], f));
+            CLG_TRY(prove(ocl, kinds[k], lanes, f));
             continue;
         }
         *f = (finding){is_right(kinds[k], y, k, 2), sure};
         report(ocl, kinds[k], f->proved, CLG_OK);
     }
+    return CLG_OK;
+}
+
+/* Finds the lanes of the device's vectors: those that it reports, or fewer where its compiler has
+ * no such registers. PoCL reports those of the processor, and LLVM takes one that it does not know
+ * for an older one: PoCL 3.0 then computes vectors of 16 floats wrongly. What has dot products of
+ * so many lanes has the registers. */
+static clg_status prove_vectors(ocl_context *ocl, findings *all)
+{
+    finding *registers = &all->of[PROBE_REGISTERS], f = {false, true};
+    for (all->lanes = caps_simd_lanes(context_caps(ocl));; all->lanes /= 2) {
+        CLG_TRY(prove_dot_vectors(ocl, all->lanes, all->of));
+        if (all->of[PROBE_DOT_BYTES].proved || all->of[PROBE_DOT_SHORTS].proved) break;
+        if (all->lanes == 4) break;
+        CLG_TRY(prove(ocl, PROBE_REGISTERS, all->lanes, &f));
+        registers->sure = registers->sure && f.sure;
+        if (f.proved) break;
+    }
+    registers->proved = true;
     return CLG_OK;
 }
 
@@ -359,7 +378,7 @@ static uint32_t processor_bits(void)
 
 /* Name of the cache record of all results. Results found without a compile helper have another
  * name, since some probes were skipped. */
-#define PROBE_KEY "probes 8%s, vectors of %d, processor %08x"
+#define PROBE_KEY "probes 9%s, vectors of %d, processor %08x"
 
 /* Returns the kind of dot product to use: the first one whose probe passed, the Khronos extension
  * before the instructions of vendors. */
@@ -377,26 +396,26 @@ static int8_dot choose_dot(const uint8_t proved[PROBE_END])
     return INT8_DOT_NONE;
 }
 
-/* Probes capability `which`; a batch_function. jobs: an array of findings. */
+/* Probes capability `which`; a batch_function. jobs: the findings. */
 static clg_status find_out(ocl_context *ocl, void *jobs, size_t which)
 {
-    finding *findings = jobs;
+    findings *all = jobs;
     if (which < PROBE_FP16 || !is_worth_trying(ocl, (probe)which)) return CLG_OK;
-    if (which == PROBE_DOT_VECTORS) return prove_dot_vectors(ocl, findings);
-    return prove(ocl, (probe)which, &findings[which]);
+    if (which == PROBE_DOT_VECTORS) return prove_vectors(ocl, all);
+    return prove(ocl, (probe)which, 1, &all->of[which]);
 }
 
 /* What is cached. */
 typedef struct probe_record {
     uint8_t proved[PROBE_END];
     quirk_answers quirks;
-    uint32_t zero_copy_align_bytes;
+    uint32_t zero_copy_align_bytes, vector_width;
 } probe_record;
 
 static clg_status builtins_pass(ocl_context *ocl, bool *out_passes)
 {
     finding f;
-    CLG_TRY(prove(ocl, PROBE_BUILTINS, &f));
+    CLG_TRY(prove(ocl, PROBE_BUILTINS, 1, &f));
     *out_passes = f.proved;
     if (f.sure) return CLG_OK;
     return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the compile helper cannot test declarations");
@@ -413,14 +432,15 @@ static clg_status measure_quirks(ocl_context *ocl, device_caps *caps, probe_reco
 
 static clg_status run_all(ocl_context *ocl, device_caps *caps, probe_record *r, bool *out_sure)
 {
-    finding findings[PROBE_END];
-    for (int which = 0; which < PROBE_END; which++) findings[which] = (finding){false, true};
+    findings all = {.lanes = (int)caps->vector_width};
+    for (int which = 0; which < PROBE_END; which++) all.of[which] = (finding){false, true};
     *out_sure = true;
-    CLG_TRY(batch_each(ocl, find_out, findings, PROBE_END));
+    CLG_TRY(batch_each(ocl, find_out, &all, PROBE_END));
     for (int which = PROBE_FP16; which < PROBE_END; which++) {
-        r->proved[which] = findings[which].proved;
-        *out_sure = *out_sure && findings[which].sure;
+        r->proved[which] = all.of[which].proved;
+        *out_sure = *out_sure && all.of[which].sure;
     }
+    r->vector_width = (uint32_t)all.lanes;
     CLG_TRY(zero_copy_measure(ocl, &r->zero_copy_align_bytes));
     return measure_quirks(ocl, caps, r);
 }
@@ -447,7 +467,7 @@ clg_status probe_device(ocl_context *ocl, device_caps *caps)
     size_t n_bytes;
     const bool helped = helper_is_on(ocl);
     const char *kind = helped ? "" : " without helper";
-    snprintf(key, sizeof key, PROBE_KEY, kind, vector_lanes(ocl), (unsigned)processor_bits());
+    snprintf(key, sizeof key, PROBE_KEY, kind, caps_simd_lanes(caps), (unsigned)processor_bits());
     if (ocl_context_recall(ocl, key, &known, &n_bytes)) {
         if (n_bytes == sizeof r) memcpy(&r, known, sizeof r);
         memory_free(known);
@@ -461,6 +481,7 @@ clg_status probe_device(ocl_context *ocl, device_caps *caps)
     }
     take_features(caps, r.proved);
     caps->zero_copy_align_bytes = r.zero_copy_align_bytes;
+    caps->vector_width = r.vector_width;
     return quirks_apply(caps, &r.quirks);
 }
 
@@ -468,7 +489,7 @@ clg_status probe_emulated_matrix(ocl_context *ocl, device_caps *caps)
 {
     finding f;
     if (caps->matrix != MATRIX_UNIT_NONE) return CLG_OK;
-    CLG_TRY(prove(ocl, PROBE_MATRIX_EMULATED, &f));
+    CLG_TRY(prove(ocl, PROBE_MATRIX_EMULATED, 1, &f));
     if (f.proved) caps->matrix = MATRIX_UNIT_EMULATED;
     return CLG_OK;
 }

@@ -26,6 +26,7 @@ static const char *const names[] = {
     "col2im_direct",
     "concat",
     "conv_blocked",
+    "conv_blocked_direct",
     "conv_blocked_phases",
     "conv_depthwise_blocked",
     "conv_depthwise_simd",

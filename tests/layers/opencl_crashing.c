@@ -7,10 +7,11 @@
  *   CLG_CRASH_AND    if set, only on programs that also contain this string
  *   CLG_CRASH_NOT    if set, only on programs that do not contain this string
  *   CLG_CRASH_OPTIMIZING  1: only in builds with optimisation, 0: without; not at launches
- *   CLG_CRASH_AT     "build", or "launch", where PoCL compiles as well
- *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; or, at a build, error: the driver
- *                    gets an option with which nothing compiles, and reports the error; or crowd:
- *                    other processes keep the processor busy for CROWD_MS, then it goes on
+ *   CLG_CRASH_AT     "build"; "launch", where PoCL compiles as well; or "create": of a kernel
+ *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; error: at a build the driver gets an
+ *                    option with which nothing compiles, and reports the error, a launch lacks
+ *                    resources, and a kernel is not found in its program; or crowd: other processes
+ *                    keep the processor busy for CROWD_MS, then it goes on
  *   CLG_CRASH_LOG    a file, to which each crash appends a byte
  *   CLG_CRASH_TIMES  if set, crash only until the log has this many bytes
  */
@@ -146,14 +147,27 @@ static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl
     if (is("CLG_CRASH_AT", "launch") &&
         next->clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) ==
             CL_SUCCESS &&
-        is_meant(program) && is_due())
+        is_meant(program) && is_due()) {
+        if (is("CLG_CRASH_BY", "error")) return CL_OUT_OF_RESOURCES;
         die();
+    }
     return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_wait, wait,
                                         event);
 }
 
+static cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char *name, cl_int *code)
+{
+    if (is("CLG_CRASH_AT", "create") && is_meant(program) && is_due()) {
+        if (!is("CLG_CRASH_BY", "error")) die();
+        if (code) *code = CL_INVALID_KERNEL_NAME;
+        return NULL;
+    }
+    return next->clCreateKernel(program, name, code);
+}
+
 static void fill(void)
 {
+    table.clCreateKernel = wrap_clCreateKernel;
     table.clBuildProgram = wrap_clBuildProgram;
     table.clEnqueueNDRangeKernel = wrap_clEnqueueNDRangeKernel;
 }

@@ -187,14 +187,12 @@ static const char *prelude(lower_context *c, const conv_job *j, const blocked_ti
                         t->copied ? PATCH : 0, ACC, t->copied ? (int)j->prologue : 0, epilogue);
 }
 
-/* Returns where the results and weights of j are, j itself being that of a whole convolution where
- * it is no phase. */
-static conv_phase places_of(const conv_job *j, const blocked_tiling *t)
+conv_phase conv_blocked_places(const conv_job *j)
 {
     if (j->phase) return *j->phase;
     const int64_t kw = j->axes[2].kernel, taps = j->axes[1].kernel * kw;
-    return (conv_phase){.lines = t->h.out,
-                        .columns = t->w.out,
+    return (conv_phase){.lines = j->axes[1].out,
+                        .columns = j->axes[2].out,
                         .step_h = 1,
                         .step_w = 1,
                         .by_output = j->ic * taps,
@@ -203,13 +201,20 @@ static conv_phase places_of(const conv_job *j, const blocked_tiling *t)
                         .by_column = 1};
 }
 
+void conv_blocked_prologue_args(step_builder *b, step *s, const conv_job *j)
+{
+    const bool is_scaled = j->prologue != PROLOGUE_NONE;
+    STEP_BUFFERS(b, s, {is_scaled ? operand_input(BLOCKED_SCALE) : j->y, j->dtype},
+                 {is_scaled ? operand_input(BLOCKED_SHIFT) : j->y, j->dtype});
+}
+
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked)
 {
     const blocked_tiling t = describe(c, j, input_is_blocked);
     const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
     const int64_t n = t.panels * t.slices * t.taps * t.in * nr;
-    const conv_phase at = places_of(j, &t);
+    const conv_phase at = conv_blocked_places(j);
     operand from = operand_input(j->weight);
     from.offset_elems = at.first;
     char recipe[256];
@@ -249,16 +254,14 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
                            "the feature maps are too large for a channel-blocked layout");
     impl->cost += t.cost;
     const operand packed = conv_blocked_weights(c, impl, j, input_is_blocked);
-    const conv_phase at = places_of(j, &t);
+    const conv_phase at = conv_blocked_places(j);
     step *s = step_kernel(b, impl, "conv_blocked", "conv_blocked",
                           prelude(c, j, &t, at.step_w, conv_epilogue_prelude(c, j)));
     STEP_INTS(b, s, j->batch, t.slices, j->oc);
     conv_blocked_map_args(b, s, j, &t.h, &t.w, packed);
     STEP_INTS(b, s, t.tile_h, t.tile_w, t.group_panels, t.chunk, at.step_h * at.columns,
               at.lines * at.columns);
-    const bool is_scaled = j->prologue != PROLOGUE_NONE;
-    STEP_BUFFERS(b, s, {is_scaled ? operand_input(BLOCKED_SCALE) : j->y, j->dtype},
-                 {is_scaled ? operand_input(BLOCKED_SHIFT) : j->y, j->dtype});
+    conv_blocked_prologue_args(b, s, j);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     work_groups(c, s, work_ceil_div(t.h.out, t.tile_h) * work_ceil_div(t.w.out, t.tile_w),

@@ -2,7 +2,8 @@
  *
  * Adds the candidates of convolutions over channel-blocked feature maps, [N, ceil(C / lanes), H, W,
  * lanes], where `lanes` is the number of elements of the device's vectors. Kernels:
- * cl/conv/conv_blocked.cl, cl/conv/conv_depthwise_blocked.cl and cl/conv/conv_expand_blocked.cl.
+ * cl/conv/conv_blocked.cl, cl/conv/conv_depthwise_blocked.cl, cl/conv/conv_expand_blocked.cl and,
+ * where a driver's compiler fails on these, cl/conv/conv_blocked_direct.cl.
  */
 #ifndef CLG_OPS_CONV_BLOCKED_H
 #define CLG_OPS_CONV_BLOCKED_H
@@ -63,13 +64,28 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv
 operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j);
 
 /* ---- a 1x1 convolution followed by a depthwise convolution --------------------------------------
- * Adds two candidates: one fused kernel, and two kernels. point: the 1x1 convolution,
+ * Adds three candidates: one fused kernel, two kernels, and the last resort. point: the 1x1 convolution,
  * channel-blocked input, no residual; depthwise: reads the output of point, no residual. The
  * epilogues have the same activation, or at most one of them has an activation. */
 clg_status conv_expand_blocked_add(lower_context *c, const conv_job *point,
                                    const conv_job *depthwise);
 
+/* ---- the last resort ----------------------------------------------------------------------------
+ * Any of these convolutions, without tiles: conv_blocked_direct. */
+
+/* Adds the candidate, without steps. */
+candidate *conv_blocked_direct_start(lower_context *c);
+/* Appends the steps of a convolution, of one group or depthwise, to a candidate. */
+void conv_blocked_direct_append(lower_context *c, candidate *impl, const conv_job *j,
+                                bool input_is_blocked);
+
 /* ---- helpers of the channel-blocked implementations ------------------------------------------ */
+
+/* Returns where the results and weights of j are: those of its phase, else of a whole convolution.
+ */
+conv_phase conv_blocked_places(const conv_job *j);
+/* Adds the buffers of the prologue's scale and shift; y in their place if there is none. */
+void conv_blocked_prologue_args(step_builder *b, step *s, const conv_job *j);
 
 /* Adds the kernels' size arguments, ih, iw, ... ph, pw. */
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w);

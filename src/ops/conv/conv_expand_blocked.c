@@ -146,22 +146,39 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
                 work_ceil_div(point->oc, BLOCKED_NRV * lanes), point->batch);
 }
 
-static clg_status add_apart(lower_context *c, const conv_job *point, const conv_job *depthwise)
+/* Returns memory for the feature map between the two convolutions. */
+static operand between(lower_context *c, candidate *impl, const conv_job *point)
 {
     const int64_t lanes = work_simd_lanes(c);
     const int64_t pixels = point->axes[1].out * point->axes[2].out;
     const int64_t n = point->batch * work_ceil_div(point->oc, lanes) * lanes * pixels;
+    return step_scratch(&c->build, impl, (size_t)n * dtype_size(point->dtype));
+}
+
+static clg_status add_apart(lower_context *c, const conv_job *point, const conv_job *depthwise)
+{
     conv_job first = *point, last = *depthwise;
     candidate *impl = step_candidate(&c->build, "conv_expand_apart");
-    first.y = last.x = step_scratch(&c->build, impl, (size_t)n * dtype_size(point->dtype));
+    first.y = last.x = between(c, impl, point);
     CLG_TRY(conv_blocked_append(c, impl, &first, true));
     conv_depthwise_blocked_append(c, impl, &last);
     return CLG_OK;
+}
+
+static void add_direct(lower_context *c, const conv_job *point, const conv_job *depthwise)
+{
+    conv_job first = *point, last = *depthwise;
+    candidate *impl = conv_blocked_direct_start(c);
+    first.y = last.x = between(c, impl, point);
+    conv_blocked_direct_append(c, impl, &first, true);
+    conv_blocked_direct_append(c, impl, &last, true);
 }
 
 clg_status conv_expand_blocked_add(lower_context *c, const conv_job *point,
                                    const conv_job *depthwise)
 {
     add_together(c, point, depthwise);
-    return add_apart(c, point, depthwise);
+    CLG_TRY(add_apart(c, point, depthwise));
+    add_direct(c, point, depthwise);
+    return CLG_OK;
 }

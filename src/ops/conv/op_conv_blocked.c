@@ -161,15 +161,16 @@ static clg_status blocked_lower(lower_context *c)
         return CLG_OK;
     }
     if (lower_has_input(c, BLOCKED_EXPAND_WEIGHT)) return lower_expanded(c, &j);
-    if (j.groups > 1) {
-        conv_depthwise_blocked_append(c, step_candidate(&c->build, "conv_depthwise_blocked"), &j);
-        return CLG_OK;
-    }
     if (lower_has_input(c, BLOCKED_SCALE))
         j.prologue = node_int(c->node, "prologue_relu", 0) ? PROLOGUE_SCALE_RELU : PROLOGUE_SCALE;
-    else
+    else if (j.groups == 1)
         winograd_add(c, &j, is_blocked);
-    return conv_blocked_add(c, &j, is_blocked);
+    if (j.groups > 1)
+        conv_depthwise_blocked_append(c, step_candidate(&c->build, "conv_depthwise_blocked"), &j);
+    else
+        CLG_TRY(conv_blocked_add(c, &j, is_blocked));
+    conv_blocked_direct_append(c, conv_blocked_direct_start(c), &j, is_blocked);
+    return CLG_OK;
 }
 
 static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};

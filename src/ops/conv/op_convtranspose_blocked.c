@@ -71,9 +71,10 @@ static void phase_of(const window_axis *a, int64_t remainder, window_axis *out, 
     out->pad_end = window_seen(out, out->out) - out->in - out->pad_begin;
 }
 
-/* Appends the phase at this line and column of the first window to a candidate. */
-static clg_status append_phase(lower_context *c, candidate *impl, const conv_job *whole,
-                               const window_axis *a, int64_t line, int64_t column)
+/* Appends the phase at this line and column of the first window to two candidates. */
+static clg_status append_phase(lower_context *c, candidate *impl, candidate *direct,
+                               const conv_job *whole, const window_axis *a, int64_t line,
+                               int64_t column)
 {
     const int64_t taps = a[1].kernel * a[2].kernel;
     conv_job j = *whole;
@@ -91,7 +92,9 @@ static clg_status append_phase(lower_context *c, candidate *impl, const conv_job
     at.first = first_line * a[2].kernel + first_column;
     j.phase = &at;
     j.y.offset_elems = (line * a[2].out + column) * work_simd_lanes(c);
-    return conv_blocked_append(c, impl, &j, true);
+    CLG_TRY(conv_blocked_append(c, impl, &j, true));
+    conv_blocked_direct_append(c, direct, &j, true);
+    return CLG_OK;
 }
 
 static clg_status transpose_lower(lower_context *c)
@@ -131,9 +134,10 @@ static clg_status transpose_lower(lower_context *c)
         return CLG_OK;
     }
     candidate *impl = step_candidate(&c->build, "conv_blocked_phases");
+    candidate *direct = conv_blocked_direct_start(c);
     for (int64_t line = 0; line < work_min(a[1].stride, a[1].out); line++)
         for (int64_t column = 0; column < work_min(a[2].stride, a[2].out); column++)
-            CLG_TRY(append_phase(c, impl, &j, a, line, column));
+            CLG_TRY(append_phase(c, impl, direct, &j, a, line, column));
     return CLG_OK;
 }
 

@@ -80,6 +80,23 @@ TEST(crash__killed) { die_by("launch", "kill", false); }
 TEST(crash__endless_loop) { die_by("build", "loop", false); }
 TEST(crash__all_memory) { die_by("build", "memory", false); }
 
+/* The driver refuses the kernel, each time with an error. */
+static void refuse_at(const char *at)
+{
+    clg_model *m = wd_convolution();
+    cd_dies(WINOGRAD_4X4, at, "error", NULL);
+    clg_context *context = cd_context(at, NULL);
+    expect_conv(context, m, false);
+    assert_true(cd_n_crashes() > 0);
+    assert_int_equal(cd_crash_lines, 0);
+    clg_context_free(context);
+    clg_model_free(m);
+}
+
+TEST(crash__error_in_build) { refuse_at("build"); }
+TEST(crash__kernel_not_found) { refuse_at("create"); }
+TEST(crash__no_resources_for_a_launch) { refuse_at("launch"); }
+
 /* The compiler takes longer than its limit, but waits for a processor most of that time. */
 TEST(crash__no_processor_is_no_hang)
 {
@@ -200,16 +217,17 @@ TEST(crash__of_dot_products)
     clg_context_free(context);
 }
 
-/* Which vectors of dot products a new context finds. */
-typedef struct dot_vectors {
+/* The vectors that a new context finds: their lanes, and which dot products they have. */
+typedef struct vectors {
+    uint32_t lanes;
     bool bytes, shorts;
-} dot_vectors;
+} vectors;
 
-static dot_vectors probe_dot_vectors(const char *store)
+static vectors probe_vectors(const char *store)
 {
     clg_context *context = cd_context(store, NULL);
     const device_caps *caps = ocl_context_caps(context->current->ocl);
-    const dot_vectors found = {caps->dot_bytes, caps->dot_shorts};
+    const vectors found = {caps->vector_width, caps->dot_bytes, caps->dot_shorts};
     clg_context_free(context);
     return found;
 }
@@ -218,12 +236,42 @@ static dot_vectors probe_dot_vectors(const char *store)
 TEST(crash__of_the_probe_of_two_features)
 {
     cd_dies(NULL, NULL, NULL, NULL);
-    const dot_vectors sound = probe_dot_vectors("probes");
+    const vectors sound = probe_vectors("probes");
     cd_dies("#define P_PROBE 13\n", "build", "abort", NULL);
-    const dot_vectors found = probe_dot_vectors("probes one by one");
+    const vectors found = probe_vectors("probes one by one");
     assert_int_equal(cd_n_crashes(), 2);
+    assert_int_equal(found.lanes, sound.lanes);
     assert_int_equal(found.bytes, sound.bytes);
     assert_int_equal(found.shorts, sound.shorts);
+}
+
+/* Where the compiler cannot compile any program with vectors of as many lanes as the driver reports,
+ * vectors have half as many, and their dot products are probed once more. A driver that knows the
+ * processor, and whose compiler does not, is such a one. */
+TEST(crash__of_probes_with_all_lanes)
+{
+    char in[32];
+    cd_dies(NULL, NULL, NULL, NULL);
+    const vectors sound = probe_vectors("all lanes");
+    snprintf(in, sizeof in, "#define P_VEC %u\n", (unsigned)sound.lanes);
+    cd_dies(in, "build", "abort", NULL);
+    const vectors found = probe_vectors("half of the lanes");
+    const bool is_narrowest = sound.lanes == 4;
+    assert_int_equal(found.lanes, is_narrowest ? 4 : sound.lanes / 2);
+    assert_int_equal(cd_n_crashes(), is_narrowest ? 6 : 8); /* both kinds, each, and registers */
+    assert_true(is_narrowest ? !found.shorts : found.shorts || !sound.shorts);
+    const vectors again = probe_vectors("half of the lanes"); /* as the cache has them */
+    assert_int_equal(cd_n_crashes(), is_narrowest ? 6 : 8);
+    assert_int_equal(again.lanes, found.lanes);
+    assert_int_equal(again.shorts, found.shorts);
+    /* A convolution with vectors of so many lanes. */
+    clg_model *m = wd_convolution();
+    cd_dies(in, "build", "abort", NULL);
+    clg_context *context = cd_context("half of the lanes", NULL);
+    expect_conv(context, m, true);
+    assert_int_equal(cd_n_crashes(), 0);
+    clg_context_free(context);
+    clg_model_free(m);
 }
 
 /* ---- helpers that do not work ---------------------------------------------------------------- */

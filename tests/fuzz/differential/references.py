@@ -7,6 +7,8 @@ Where the other implementations fall short of the standard:
   refuses some directions.
 - GroupNormalization: ONNX Runtime's kernels and ONNX's reference round where they like in the first
   stage of a narrow stash_type.
+- AveragePool: ONNX Runtime lacks float64; ONNX's reference begins windows earlier in ceil_mode, as
+  if what they reach beyond the end were padding of both sides.
 - SimplifiedLayerNormalization, GlobalLpPool, MaxRoiPool, Multinomial: ONNX's reference lacks them.
 - CastMap, DictVectorizer: ONNX Runtime's Python takes maps to float32 alone, its CastMap pads with
   the text "0.f"; ONNX's reference has one of them, whose result lacks the first axis that models
@@ -63,7 +65,7 @@ def activations(operator, given, directions):
         beta = betas.pop(0) if beta is not None and betas else beta
         made.append(lambda x, f=function, a=alpha, b=beta: f(numpy.clip(x, -limit, limit), a, b))
     count = len(DEFAULTS[operator])
-    return [made[d * count:(d + 1) * count] for d in range(directions)]
+    return [made[d * count : (d + 1) * count] for d in range(directions)]
 
 
 def rnn_step(x, h, c, gates, given, f):
@@ -134,7 +136,7 @@ def erf(node, given, inputs):
 def gelu(node, given, inputs):
     x = inputs[0]
     if given.get("approximate") == b"tanh":
-        return [x / (1 + numpy.exp(-numpy.sqrt(8 / numpy.pi) * (x + 0.044715 * x ** 3)))]
+        return [x / (1 + numpy.exp(-numpy.sqrt(8 / numpy.pi) * (x + 0.044715 * x**3)))]
     return [x / 2 * numpy.vectorize(math.erfc, otypes=[float])(-x / numpy.sqrt(2))]
 
 
@@ -171,8 +173,11 @@ def reduce(node, given, inputs):
         axes, kept = (), x.shape
     else:
         axes = tuple(a % x.ndim for a in axes) if axes else tuple(range(x.ndim))
-        kept = [1 if i in axes else d for i, d in enumerate(x.shape)
-                if i not in axes or given.get("keepdims", 1)]
+        kept = [
+            1 if i in axes else d
+            for i, d in enumerate(x.shape)
+            if i not in axes or given.get("keepdims", 1)
+        ]
     return [REDUCTIONS[node.op_type](x, axes).reshape(kept)]
 
 
@@ -194,6 +199,37 @@ def group_normalization(node, given, inputs):
     normal = ((rows - rows.mean(2, keepdims=True)) / spread).astype(stash).astype(float)
     wide = [1, x.shape[1]] + [1] * (x.ndim - 2)
     return [normal.reshape(x.shape) * scale.reshape(wide) + bias.reshape(wide)]
+
+
+def average_pool(node, given, inputs):
+    """The sum over an axis after the other, by the product of what the windows count of each."""
+    y, counts = inputs[0], numpy.ones(())
+    for axis in range(len(given["kernel_shape"])):
+        taken, counted = windows(y.shape[2 + axis], axis, given)
+        y = numpy.moveaxis(numpy.moveaxis(y, 2 + axis, -1) @ taken.T, -1, 2 + axis)
+        counts = counts[..., None] * counted
+    return [y / counts]
+
+
+def windows(size, axis, given):
+    """Of an axis: a row for each window, 1 where it has an element; how many each counts."""
+    kernel = given["kernel_shape"]
+    step = given.get("strides", [1] * len(kernel))[axis]
+    dilation = given.get("dilations", [1] * len(kernel))[axis]
+    reach, auto = (kernel[axis] - 1) * dilation + 1, given.get("auto_pad", b"NOTSET")
+    pads = given.get("pads", [0] * 2 * len(kernel))
+    begin, end = (pads[axis], pads[len(kernel) + axis]) if auto == b"NOTSET" else (0, 0)
+    if auto in (b"SAME_UPPER", b"SAME_LOWER"):
+        total = max((-(-size // step) - 1) * step + reach - size, 0)
+        begin = total // 2 if auto == b"SAME_UPPER" else total - total // 2
+        end = total - begin
+    rest = size + begin + end - reach
+    count = (-(-rest // step) if given.get("ceil_mode", 0) else rest // step) + 1
+    count -= (count - 1) * step >= size + begin  # the last one would begin behind all elements
+    at = numpy.arange(count)[:, None, None] * step + numpy.arange(kernel[axis])[:, None] * dilation
+    taken = (at == begin + numpy.arange(size)).sum(1)
+    padded = (at[..., 0] < size + begin + end).sum(1)
+    return taken, padded if given.get("count_include_pad", 0) else taken.sum(1)
 
 
 def global_lp_pool(node, given, inputs):
@@ -321,6 +357,7 @@ REFERENCES = {
     ("", "SimplifiedLayerNormalization"): root_mean_square,
     ("com.microsoft", "SimplifiedLayerNormalization"): root_mean_square,
     ("", "RMSNormalization"): root_mean_square,
+    ("", "AveragePool"): average_pool,
     ("", "GlobalLpPool"): global_lp_pool,
     ("", "MaxRoiPool"): max_roi_pool,
     ("", "Multinomial"): multinomial,

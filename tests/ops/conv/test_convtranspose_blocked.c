@@ -18,6 +18,8 @@
 
 enum { IN = 203, OUT = 43, BATCH = 2, MAX_MAP = BATCH * OUT * 32 * 32 };
 
+#define PHASES "conv_blocked_phases"
+#define DIRECT "conv_blocked_direct"
 /* Of the largest element; sums have up to IN * 25 terms. */
 #define TOLERANCE 2e-5
 
@@ -100,9 +102,9 @@ static int64_t outputs_of(const upscaling *t, int i)
            (t->kernel[i] - 1) * t->dilations[i] + 1 - t->pads[i] - t->pads[2 + i];
 }
 
-/* Runs the network, and sets y; *out_phases: whether the transposed convolution was blocked. */
-static void run(clg_model *m, const upscaling *t, const clg_session_options *options, float *y,
-                bool *out_phases)
+/* Runs the network, and sets y. Returns whether a node was computed by `impl`. */
+static bool run(clg_model *m, const upscaling *t, const clg_session_options *options,
+                const char *impl, float *y)
 {
     static float x[BATCH * 3 * 13 * 17];
     const int64_t dims[] = {BATCH, 3, t->h, t->w};
@@ -116,38 +118,43 @@ static void run(clg_model *m, const upscaling *t, const clg_session_options *opt
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, n * sizeof *y));
     assert_ok(clg_session_plan_text(s, &plan));
-    *out_phases = strstr(plan, "conv_blocked_phases") != NULL;
+    const bool is_used = strstr(plan, impl) != NULL;
     clg_text_free(plan);
     clg_session_free(s);
+    return is_used;
 }
 
 static void check(const upscaling *t, int at)
 {
-    static const char *const off[] = {"blocked", "batchnorm"};
-    static float blocked[MAX_MAP], plain[MAX_MAP], simt[MAX_MAP];
+    static const char *const off[] = {"blocked", "batchnorm"}, *const last[] = {DIRECT};
+    static float blocked[MAX_MAP], direct[MAX_MAP], plain[MAX_MAP], simt[MAX_MAP];
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
     clg_model *m = make_network(t);
-    bool has_phases;
     double largest = 0;
     o.kernels = CLG_KERNELS_SIMD;
-    run(m, t, &o, blocked, &has_phases);
+    const bool has_phases = run(m, t, &o, PHASES, blocked);
     if (has_phases != t->is_blocked) fail_msg("case %d is%s blocked", at, has_phases ? "" : " not");
+    o.preferred_impls = last;
+    o.n_preferred_impls = 1;
+    assert_int_equal(run(m, t, &o, DIRECT, direct), has_phases);
+    assert_false(run(m, t, &o, PHASES, direct));
+    o.n_preferred_impls = 0;
     o.disabled_passes = off;
     o.n_disabled_passes = 2;
-    run(m, t, &o, plain, &has_phases);
-    assert_false(has_phases);
+    assert_false(run(m, t, &o, PHASES, plain));
     o.n_disabled_passes = 0;
     o.kernels = CLG_KERNELS_SIMT;
-    run(m, t, &o, simt, &has_phases);
-    assert_false(has_phases);
+    assert_false(run(m, t, &o, PHASES, simt));
     const int64_t n = BATCH * OUT * outputs_of(t, 0) * outputs_of(t, 1);
     for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs((double)plain[i]));
     assert_true(largest > 0.1);
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)blocked[i] - (double)plain[i]) <= TOLERANCE * largest) ||
+            !(fabs((double)direct[i] - (double)plain[i]) <= TOLERANCE * largest) ||
             !(fabs((double)simt[i] - (double)plain[i]) <= TOLERANCE * largest))
-            fail_msg("case %d, element %lld: %g in blocks, %g by simt, %g without", at,
-                     (long long)i, (double)blocked[i], (double)simt[i], (double)plain[i]);
+            fail_msg("case %d, element %lld: %g in blocks, %g without tiles, %g by simt, %g plain",
+                     at, (long long)i, (double)blocked[i], (double)direct[i], (double)simt[i],
+                     (double)plain[i]);
     clg_model_free(m);
 }
 

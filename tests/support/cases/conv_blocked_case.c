@@ -15,6 +15,8 @@
 
 /* Multiply-adds of a case; larger cases are skipped on software devices. */
 #define MAX_SIMULATED 300000
+/* Larger cases are not computed by the kernel without tiles, too. */
+#define MAX_DIRECT 4000000
 /* If sums have more terms than this, inputs and weights are integers, so that sums are exact. */
 #define LONG_SUM 4096
 
@@ -298,11 +300,11 @@ static const char *winograd_impl(const conv_case *t)
 static void check_impl(clg_session *session, const clg_session_options *options, const conv_case *t,
                        const char *place)
 {
-    const char *impl = t->apart       ? "conv_expand_apart"
-                       : t->x_blocks  ? "conv_expand_blocked"
-                       : t->depthwise ? "conv_depthwise_blocked"
-                       : t->side == 0 ? "conv_blocked"
-                                      : winograd_impl(t);
+    const char *impl = options->n_preferred_impls ? options->preferred_impls[0]
+                       : t->x_blocks              ? "conv_expand_blocked"
+                       : t->depthwise             ? "conv_depthwise_blocked"
+                       : t->side == 0             ? "conv_blocked"
+                                                  : winograd_impl(t);
     char *plan;
     if (t->plain && (t->side == 0 || options->kernels != CLG_KERNELS_SIMD)) return;
     if (t->n == 0) return;
@@ -373,7 +375,7 @@ static void run_case(clg_context *context, const clg_session_options *options, c
 {
     conv_run r = conv_case_on(user, context);
     clg_session_options own = *options;
-    const char *apart = "conv_expand_apart";
+    const char *apart = "conv_expand_apart", *direct = "conv_blocked_direct";
     const device_caps *caps = ocl_context_caps(context->current->ocl);
     conv_case_numbers(&r);
     own.preferred_impls = &apart;
@@ -386,6 +388,11 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     if (caps->is_software && multiply_adds(&r) > MAX_SIMULATED) return;
     if (caps->family == PLATFORM_OCLGRIND && is_mistaken_by_oclgrind(&r.t)) return;
     expect(&r);
+    check_result(context, &own, &r, place);
+    if (r.t.plain || r.t.n == 0 || multiply_adds(&r) > MAX_DIRECT) return;
+    own.preferred_impls = &direct;
+    own.n_preferred_impls = 1;
+    r.t.side = 0;
     check_result(context, &own, &r, place);
 }
 
