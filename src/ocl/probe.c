@@ -341,23 +341,22 @@ static clg_status prove_dot_vectors(ocl_context *ocl, int lanes, finding finding
     return CLG_OK;
 }
 
-/* Finds the lanes of the device's vectors: those that it reports, or fewer where its compiler has
- * no such registers. PoCL reports those of the processor, and LLVM takes one that it does not know
- * for an older one: PoCL 3.0 then computes vectors of 16 floats wrongly. What has dot products of
- * so many lanes has the registers. */
+/* Finds the lanes of the device's vectors: those that it reports, or 4 where its compiler has no
+ * such registers. PoCL reports those of the processor, and LLVM takes one that it does not know for
+ * an older one: PoCL 3.0 then calls functions that are compiled for other registers, and computes
+ * vectors of 16 floats or 8 doubles wrongly. What has dot products of so many lanes has the
+ * registers. */
 static clg_status prove_vectors(ocl_context *ocl, findings *all)
 {
-    finding *registers = &all->of[PROBE_REGISTERS], f = {false, true};
-    for (all->lanes = caps_simd_lanes(context_caps(ocl));; all->lanes /= 2) {
-        CLG_TRY(prove_dot_vectors(ocl, all->lanes, all->of));
-        if (all->of[PROBE_DOT_BYTES].proved || all->of[PROBE_DOT_SHORTS].proved) break;
-        if (all->lanes == 4) break;
-        CLG_TRY(prove(ocl, PROBE_REGISTERS, all->lanes, &f));
-        registers->sure = registers->sure && f.sure;
-        if (f.proved) break;
-    }
-    registers->proved = true;
-    return CLG_OK;
+    finding *const registers = &all->of[PROBE_REGISTERS];
+    all->lanes = caps_simd_lanes(context_caps(ocl));
+    CLG_TRY(prove_dot_vectors(ocl, all->lanes, all->of));
+    if (all->lanes == 4 || all->of[PROBE_DOT_BYTES].proved || all->of[PROBE_DOT_SHORTS].proved)
+        return CLG_OK;
+    CLG_TRY(prove(ocl, PROBE_REGISTERS, all->lanes, registers));
+    if (registers->proved) return CLG_OK;
+    all->lanes = 4;
+    return prove_dot_vectors(ocl, all->lanes, all->of);
 }
 
 /* ---- all probes ------------------------------------------------------------------------------ */
