@@ -41,16 +41,19 @@
 #define PIXEL(image, channel, at)                                                                  \
     image[((long)((channel) / P_IN) * ih * iw + (at)) * P_IN + (channel) % P_IN]
 
-__kernel void
-conv_blocked_direct(const int batch, const int groups, const int ic, const int oc, const int ih,
-                    const int iw, const int oh, const int ow, const int kh, const int kw,
-                    const int dh, const int dw, const int sh, const int ph, const int pw,
-                    const int sw, __global const elem *x, const long x_off,
-                    __global const elem *weights, const long weights_off, __global elem *y,
-                    const long y_off, const int y_line, const int y_plane, const int y_step,
-                    const long w_output, const long w_input, const long w_line, const long w_column,
-                    __global const elem *in_scale, const long in_scale_off,
-                    __global const elem *in_shift, const long in_shift_off, EPILOGUE_PARAMS)
+#define SIZES_PARAMS                                                                               \
+    const int batch, const int groups, const int ic, const int oc, const int ih, const int iw,     \
+        const int oh, const int ow, const int kh, const int kw, const int dh, const int dw,        \
+        const int sh, const int ph, const int pw, const int sw
+
+__kernel void conv_blocked_direct(SIZES_PARAMS, __global const elem *x, const long x_off,
+                                  __global const elem *weights, const long weights_off,
+                                  __global elem *y, const long y_off, const int y_line,
+                                  const int y_plane, const int y_step, const long w_output,
+                                  const long w_input, const long w_line, const long w_column,
+                                  __global const elem *in_scale, const long in_scale_off,
+                                  __global const elem *in_shift, const long in_shift_off,
+                                  EPILOGUE_PARAMS)
 {
     const int channels = groups * oc, lanes = (channels + P_LANES - 1) / P_LANES * P_LANES;
     const int slices = (groups * ic + P_IN - 1) / P_IN;

@@ -64,9 +64,9 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv
 operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j);
 
 /* ---- a 1x1 convolution followed by a depthwise convolution --------------------------------------
- * Adds three candidates: one fused kernel, two kernels, and the last resort. point: the 1x1 convolution,
- * channel-blocked input, no residual; depthwise: reads the output of point, no residual. The
- * epilogues have the same activation, or at most one of them has an activation. */
+ * Adds three candidates: one fused kernel, two kernels, and the last resort. point: the 1x1
+ * convolution, channel-blocked input, no residual; depthwise: reads the output of point, no
+ * residual. The epilogues have the same activation, or at most one of them has an activation. */
 clg_status conv_expand_blocked_add(lower_context *c, const conv_job *point,
                                    const conv_job *depthwise);
 

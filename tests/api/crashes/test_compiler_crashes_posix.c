@@ -245,9 +245,9 @@ TEST(crash__of_the_probe_of_two_features)
     assert_int_equal(found.shorts, sound.shorts);
 }
 
-/* Where the compiler cannot compile any program with vectors of as many lanes as the driver reports,
- * vectors have 4, and their dot products are probed once more. A driver that knows the processor,
- * and whose compiler does not, is such a one. */
+/* Where the compiler cannot compile any program with vectors of as many lanes as the driver
+ * reports, vectors have 4, and their dot products are probed once more. A driver that knows the
+ * processor, and whose compiler does not, is such a one. */
 TEST(crash__of_probes_with_all_lanes)
 {
     char in[32];
