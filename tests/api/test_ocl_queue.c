@@ -401,7 +401,8 @@ static void check_errors(ocl_context *ocl, void *user)
 
     const kernel_ref absent = {
         .source = "launch", .entry = "g", .body = ref.body, .prelude = ref.prelude};
-    assert_error(ocl_kernel_create(ocl, &absent, &k), CLG_ERROR_INTERNAL, "kernel 'g' of 'launch'");
+    assert_error(ocl_kernel_create(ocl, &absent, &k), CLG_ERROR_KERNEL_BUILD,
+                 "kernel 'g' of 'launch'");
     assert_null(k);
     ocl_queue_free(q);
 }

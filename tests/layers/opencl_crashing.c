@@ -9,9 +9,9 @@
  *   CLG_CRASH_OPTIMIZING  1: only in builds with optimisation, 0: without; not at launches
  *   CLG_CRASH_AT     "build"; "launch", where PoCL compiles as well; or "create": of a kernel
  *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; error: at a build the driver gets an
- *                    option with which nothing compiles, and reports the error, a launch lacks
- *                    resources, and a kernel is not found in its program; or crowd: other processes
- *                    keep the processor busy for CROWD_MS, then it goes on
+ *                    option with which nothing compiles, and reports the error, and a kernel is not
+ *                    found in its program; or crowd: other processes keep the processor busy for
+ *                    CROWD_MS, then it goes on
  *   CLG_CRASH_LOG    a file, to which each crash appends a byte
  *   CLG_CRASH_TIMES  if set, crash only until the log has this many bytes
  */
@@ -147,10 +147,8 @@ static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl
     if (is("CLG_CRASH_AT", "launch") &&
         next->clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) ==
             CL_SUCCESS &&
-        is_meant(program) && is_due()) {
-        if (is("CLG_CRASH_BY", "error")) return CL_OUT_OF_RESOURCES;
+        is_meant(program) && is_due())
         die();
-    }
     return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_wait, wait,
                                         event);
 }

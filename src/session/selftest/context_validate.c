@@ -243,12 +243,10 @@ static clg_status build_variant(device_context *context, const candidate *impl)
 }
 
 /* Returns whether the driver's compiler failed, or the device lacks resources for the kernel's
- * work-groups: drivers say so by the codes for a lack of memory, too (CL_OUT_OF_RESOURCES for
- * registers and private memory), and a test's own buffers are small. */
+ * work-groups. */
 static bool is_refusal(clg_status status)
 {
-    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ||
-           status == CLG_ERROR_OUT_OF_DEVICE_MEMORY;
+    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE;
 }
 
 static clg_status step_compiles(device_context *context, const step *s, bool *out_compiles)

@@ -95,7 +95,6 @@ static void refuse_at(const char *at)
 
 TEST(crash__error_in_build) { refuse_at("build"); }
 TEST(crash__kernel_not_found) { refuse_at("create"); }
-TEST(crash__no_resources_for_a_launch) { refuse_at("launch"); }
 
 /* The compiler takes longer than its limit, but waits for a processor most of that time. */
 TEST(crash__no_processor_is_no_hang)
