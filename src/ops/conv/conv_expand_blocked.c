@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lowers a 1x1 convolution followed by a depthwise convolution in the channel-blocked layout
- * (nChw16c): the implementations conv_expand_blocked, one fused kernel, and conv_expand_apart, two
- * kernels. Kernel: cl/conv/conv_expand_blocked.cl. See decision 34.
+ * (nChw16c): the implementations conv_expand_blocked, one fused kernel, conv_expand_apart, two
+ * kernels, and conv_blocked_direct, the last resort. Kernel: cl/conv/conv_expand_blocked.cl. See
+ * decision 34.
  */
 #include "ops/conv/conv_blocked.h"
 
@@ -147,7 +148,7 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
 }
 
 /* Returns memory for the feature map between the two convolutions. */
-static operand between(lower_context *c, candidate *impl, const conv_job *point)
+static operand map_between(lower_context *c, candidate *impl, const conv_job *point)
 {
     const int64_t lanes = work_simd_lanes(c);
     const int64_t pixels = point->axes[1].out * point->axes[2].out;
@@ -159,7 +160,7 @@ static clg_status add_apart(lower_context *c, const conv_job *point, const conv_
 {
     conv_job first = *point, last = *depthwise;
     candidate *impl = step_candidate(&c->build, "conv_expand_apart");
-    first.y = last.x = between(c, impl, point);
+    first.y = last.x = map_between(c, impl, point);
     CLG_TRY(conv_blocked_append(c, impl, &first, true));
     conv_depthwise_blocked_append(c, impl, &last);
     return CLG_OK;
@@ -169,7 +170,7 @@ static void add_direct(lower_context *c, const conv_job *point, const conv_job *
 {
     conv_job first = *point, last = *depthwise;
     candidate *impl = conv_blocked_direct_start(c);
-    first.y = last.x = between(c, impl, point);
+    first.y = last.x = map_between(c, impl, point);
     conv_blocked_direct_append(c, impl, &first, true);
     conv_blocked_direct_append(c, impl, &last, true);
 }
