@@ -389,7 +389,8 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     if (caps->family == PLATFORM_OCLGRIND && is_mistaken_by_oclgrind(&r.t)) return;
     expect(&r);
     check_result(context, &own, &r, place);
-    if (r.t.plain || r.t.n == 0 || multiply_adds(&r) > MAX_DIRECT) return;
+    if (r.t.plain || r.t.n == 0) return;
+    if (multiply_adds(&r) > (caps->is_software ? MAX_SIMULATED / 100 : MAX_DIRECT)) return;
     own.preferred_impls = &direct;
     own.n_preferred_impls = 1;
     r.t.side = 0;
